@@ -1,0 +1,1 @@
+"""Annotated source to machine code: rewriting, rustc, differentiation, linking."""

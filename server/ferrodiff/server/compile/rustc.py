@@ -1,0 +1,243 @@
+"""Drives rustc: annotated crate in, LLVM bitcode and the linker's command line out.
+
+rustc is given a linker that only records what it is asked to do and keeps the bitcode objects. Cost:
+one shell start. Standard library and other native archives are left to the real linker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.compile.crate import Crate
+from ferrodiff.server.compile.options import DEFAULT_EDITION, BuildOptions
+from ferrodiff.server.errors import Failure, Reported
+from ferrodiff.server.render import Message, Place, render
+from ferrodiff.server.toolchain import Toolchain
+
+BITCODE = b"BC\xc0\xde"
+BITCODE_WRAPPER = b"\xde\xc0\x17\x0b"
+
+_RECORDER = """#!/bin/sh
+printf '%s\\0' "$@" > "$FERRODIFF_LINK/arguments"
+for argument in "$@"; do
+  case $argument in
+    @*) cp -- "${argument#@}" "$FERRODIFF_LINK/" ;;
+    *--version-script=*|*--dynamic-list=*) cp -- "${argument##*=}" "$FERRODIFF_LINK/" ;;
+    *.o|*/rustc??????/*) if test -f "$argument"; then cp -- "$argument" "$FERRODIFF_LINK/"; fi ;;
+  esac
+done
+"""
+
+_CATCHES = re.compile(r"\b(catch_unwind|resume_unwind|should_panic|UnwindSafe)\b|\bthread::|#\[test\]")
+_NEEDS_2024 = re.compile(r"only allowed in Rust 2024|edition2024|requires? (?:the )?2024 edition|Rust 2024 or later")
+
+CRATE_TYPES = {"exe": "bin", "staticlib": "staticlib", "cdylib": "cdylib"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What rustc produced: bitcode files, and for linked output the linker's recorded arguments."""
+
+    bitcode: list[Path]
+    link_arguments: list[str]
+    link_folder: Path
+    warnings: str
+    output: Path
+
+
+Cancelled = Callable[[], bool]
+
+
+def compile_crate(
+    crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Path, *, edition: str | None = None
+) -> Compiled:
+    """Runs rustc on the crate's rewritten files in `work/source`.
+
+    Raises `Reported` with rustc's own errors, placed in the user's files.
+    """
+    chosen = options.edition or edition or DEFAULT_EDITION
+    try:
+        return _compile(crate, options, toolchain, work, chosen)
+    except _NeedsNewerEdition as retry:
+        if options.edition or edition:
+            raise Reported(retry.text) from None
+    return _compile(crate, options, toolchain, work, "2024")
+
+
+class _NeedsNewerEdition(Exception):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def _compile(crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Path, edition: str) -> Compiled:
+    folder = work / "link"
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder = work / "recorder.sh"
+    recorder.write_text(_RECORDER, "utf-8")
+    recorder.chmod(0o700)
+    emit = options.emit
+    crate_type = CRATE_TYPES.get(emit) or ("bin" if crate.has_main else "lib")
+    output = work / "out" / ("lib" + crate_name(crate, options) + ".a" if emit == "staticlib" else "program")
+    output.parent.mkdir(exist_ok=True)
+    command = [toolchain.rustc, str(work / "source" / crate.root.target)]
+    command += ["--crate-name", crate_name(crate, options), "--crate-type", crate_type, "--edition", edition]
+    command += _code_flags(crate, options)
+    command += _emit_flags(emit, crate_type, output)
+    command += ["--remap-path-prefix", f"{work / 'source'}={_shown_folder(crate)}"]
+    command += ["--error-format=json"]
+    for cfg in options.cfgs:
+        command += ["--cfg", cfg]
+    command += [f"-Clinker={recorder}"]
+    environment = dict(os.environ, FERRODIFF_LINK=str(folder), TMPDIR=str(work / "out"))
+    environment.pop("RUSTC_WORKSPACE_WRAPPER", None)
+    done = subprocess.run(
+        command, capture_output=True, env=environment, stdin=subprocess.DEVNULL, text=True, errors="replace"
+    )
+    errors, warnings = _diagnostics(done.stderr, crate)
+    if done.returncode != 0:
+        text = "\n".join(errors) or done.stderr.strip()
+        if not text:
+            raise Failure(f"rustc ended with code {done.returncode} and no message", exit_code=1)
+        if _NEEDS_2024.search(text) and edition != "2024":
+            raise _NeedsNewerEdition(text)
+        raise Reported(text)
+    if CRATE_TYPES.get(emit) in (None, "staticlib"):
+        bitcode = [output] if emit != "staticlib" else []
+        return Compiled(bitcode, [], folder, "\n".join(warnings), output)
+    recorded = (folder / "arguments").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    objects = [path for path in sorted(folder.iterdir()) if path.suffix == ".o" and is_bitcode(path)]
+    return Compiled(objects, recorded, folder, "\n".join(warnings), output)
+
+
+def crate_name(crate: Crate, options: BuildOptions) -> str:
+    """The crate's name: as asked, else the root file's, made an identifier."""
+    stem = options.crate_name or Path(crate.root.path).stem
+    name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    return f"_{name}" if not name or name[0].isdigit() else name
+
+
+def is_bitcode(path: Path) -> bool:
+    """Whether a file holds LLVM bitcode, raw or wrapped."""
+    with path.open("rb") as file:
+        return file.read(4) in (BITCODE, BITCODE_WRAPPER)
+
+
+def panic_strategy(crate: Crate, options: BuildOptions) -> str:
+    """`abort` lets the core see code without clean-up paths; a program that catches panics keeps them."""
+    if options.panic != "auto":
+        return options.panic
+    catches = any(_CATCHES.search(file.source.text) for file in crate.files)
+    return "unwind" if catches else "abort"
+
+
+def _code_flags(crate: Crate, options: BuildOptions) -> list[str]:
+    flags = [f"-Copt-level={options.opt_level}", "-Cno-prepopulate-passes", "-Ccodegen-units=1"]
+    flags += ["-Cdebuginfo=line-tables-only", f"-Cpanic={panic_strategy(crate, options)}"]
+    if options.cpu != "generic":
+        flags.append(f"-Ctarget-cpu={options.cpu}")
+    return flags
+
+
+def _emit_flags(emit: str, crate_type: str, output: Path) -> list[str]:
+    if emit in ("exe", "cdylib", "staticlib"):
+        return ["-Clinker-plugin-lto", "-o", str(output)]
+    flags = ["--emit=llvm-bc", "-o", str(output)]
+    return flags if crate_type == "bin" else [*flags, "-Clink-dead-code"]
+
+
+def _shown_folder(crate: Crate) -> str:
+    return os.path.dirname(crate.root.name)
+
+
+def _diagnostics(stderr: str, crate: Crate) -> tuple[list[str], list[str]]:
+    """rustc's JSON lines as rendered errors and warnings, about the user's text."""
+    errors: list[str] = []
+    warnings: list[str] = []
+    for line in stderr.splitlines():
+        if not line.startswith("{"):
+            if line.strip():
+                errors.append(line)
+            continue
+        try:
+            item = json.loads(line)
+        except ValueError:
+            errors.append(line)
+            continue
+        if item.get("$message_type") != "diagnostic" and "rendered" not in item:
+            continue
+        text = _render(item, crate)
+        if text and text not in errors and text not in warnings:
+            (errors if item["level"].startswith("error") or "panic" in item["level"] else warnings).append(text)
+    return errors, warnings
+
+
+def _render(item: dict[str, Any], crate: Crate) -> str | None:
+    """One diagnostic: rustc's rendering where it shows the user's text, else our own of the same facts."""
+    if item["message"].startswith(("aborting due to", "For more information about")) and not item["spans"]:
+        return None
+    if re.match(r"\d+ warnings? emitted|Some errors have detailed", item["message"]):
+        return None
+    spans = list(item["spans"]) + [span for child in item["children"] for span in child["spans"]]
+    strange = [span for span in spans if not _is_users(span, crate)]
+    if not strange:
+        return str(item["rendered"]).rstrip("\n")
+    if item["level"] == "warning" and any(span["is_primary"] for span in strange):
+        return None
+    return _rerender(item, crate)
+
+
+def _is_users(span: dict[str, Any], crate: Crate) -> bool:
+    """Whether the lines of a span read as in the user's file."""
+    file = crate.find(span["file_name"])
+    if file is None:
+        return not span["file_name"].startswith("/tmp") or Path(span["file_name"]).is_file()
+    for number, text in enumerate(span["text"], start=span["line_start"]):
+        if number > len(file.source.line_starts):
+            return False
+        mine = file.source.slice(file.source.line_span(number - 1))
+        if mine.rstrip("\r") != text["text"].rstrip("\r"):
+            return False
+    return True
+
+
+def _rerender(item: dict[str, Any], crate: Crate) -> str:
+    primary = next((span for span in item["spans"] if span["is_primary"]), None)
+    place = _span_place(primary, crate) if primary else None
+    related = []
+    for span in item["spans"]:
+        other = _span_place(span, crate) if not span["is_primary"] and span.get("label") else None
+        if other is not None:
+            related.append((span["label"], other))
+    notes = [child["message"] for child in item["children"] if child["level"] == "note" and not child["spans"]]
+    helps = [child["message"] for child in item["children"] if child["level"] == "help"]
+    code = (item.get("code") or {}).get("code")
+    label = (primary or {}).get("label") or ""
+    if place is not None and label:
+        place = Place(place.name, place.source, place.span, label)
+    if place is None:
+        notes.append("the error is in code generated for an annotation; `ferrodiff expand --source` shows it")
+    return render(Message(item["level"], item["message"], place, code, related, notes, helps))
+
+
+def _span_place(span: dict[str, Any], crate: Crate) -> Place | None:
+    if _is_users(span, crate):
+        file = crate.find(span["file_name"])
+        if file is not None:
+            source: SourceText = file.source
+            start = _offset(source, span["line_start"], span["column_start"])
+            end = _offset(source, span["line_end"], span["column_end"])
+            return Place(file.name, source, Span(start, max(start, end)))
+    return crate.place(span["file_name"], span["line_start"], span["column_start"])
+
+
+def _offset(source: SourceText, line: int, column: int) -> int:
+    return source.offset(line - 1, column - 1, "utf-32")

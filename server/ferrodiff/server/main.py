@@ -1,0 +1,118 @@
+"""The `ferrodiff` command: chooses a subcommand and turns every failure into one message.
+
+Only the chosen subcommand's module is imported, so that `ferrodiff check` starts without LLVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from ferrodiff.server.errors import EXIT_USAGE, Failure, Reported
+
+PROGRAM = "ferrodiff"
+
+COMMANDS: dict[str, str] = {
+    "check": "diagnostics of every annotation in files or folders",
+    "expand": "the signatures of the generated functions, or the rewritten file",
+    "build": "compile a program in which every annotated derivative exists",
+    "run": "call one derivative and print the primal and its derivatives",
+    "gradcheck": "compare one derivative with finite differences",
+    "ir": "LLVM IR of a derivative at a stage, or the report of its tape",
+    "doctor": "what is installed, what works and what is missing",
+    "lsp": "the language server",
+}
+
+
+class Command(Protocol):
+    """What a module in `ferrodiff.server.commands` offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the subcommand's arguments."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Does the work and returns the exit code; raises `Failure` or `Reported`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the `ferrodiff` command; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        _print_overview(sys.stdout)
+        return 0 if words else EXIT_USAGE
+    if words[0] in ("-V", "--version"):
+        from ferrodiff.server.version import version
+
+        print(f"{PROGRAM} {version()}")
+        return 0
+    if words[0] not in COMMANDS:
+        return _unknown_command(words[0])
+    return _dispatch(words[0], words[1:])
+
+
+def _dispatch(name: str, words: list[str]) -> int:
+    command = cast(Command, importlib.import_module(f"ferrodiff.server.commands.{name}"))
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=COMMANDS[name], allow_abbrev=False)
+    parser.add_argument("--verbose", action="store_true", help="show details of failures")
+    command.configure(parser)
+    options = parser.parse_args(words)
+    verbose = bool(options.verbose)
+    try:
+        return command.run(options)
+    except Reported as problem:
+        _print_error(problem.text)
+        return problem.exit_code
+    except Failure as failure:
+        _print_error(failure.render(verbose))
+        return failure.exit_code
+    except KeyboardInterrupt:
+        _print_error("interrupted")
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 0
+    except RecursionError as error:
+        return _unexpected(error, verbose, "the input is nested too deeply")
+    except Exception as error:
+        return _unexpected(error, verbose, f"internal error: {type(error).__name__}: {error}")
+
+
+def _unexpected(error: BaseException, verbose: bool, message: str) -> int:
+    import traceback
+
+    details = "".join(traceback.format_exception(error))
+    help_text = None if verbose else "`--verbose` shows where; please report it with the file that caused it"
+    failure = Failure(message, help=help_text, details=details if verbose else None, exit_code=EXIT_USAGE)
+    _print_error(failure.render(verbose))
+    return failure.exit_code
+
+
+def _unknown_command(word: str) -> int:
+    import difflib
+
+    close = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"did you mean `{PROGRAM} {close[0]}`?" if close else f"`{PROGRAM} --help` lists the commands"
+    _print_error(Failure(f"no such command: `{word}`", help=hint).render())
+    return EXIT_USAGE
+
+
+def _print_overview(stream: object) -> None:
+    lines = [f"usage: {PROGRAM} COMMAND ...", "", "derivatives of annotated Rust functions (std::autodiff)", ""]
+    lines += [f"  {name:<10} {text}" for name, text in COMMANDS.items()]
+    lines += ["", f"`{PROGRAM} COMMAND --help` explains a command; `{PROGRAM} --version` prints the version."]
+    print("\n".join(lines), file=sys.stdout if stream is sys.stdout else sys.stderr)
+
+
+def _print_error(text: str) -> None:
+    sys.stdout.flush()
+    print(text, file=sys.stderr)
+
+
+def _silence_stdout() -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
