@@ -1,0 +1,1 @@
+"""LLVM IR as typed Python objects: reader, writer, builder."""
