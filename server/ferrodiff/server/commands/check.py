@@ -13,7 +13,8 @@ from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import EXIT_PROBLEMS, EXIT_USAGE, Failure
 from ferrodiff.server.paths import read_source, rust_files, shown_name
-from ferrodiff.server.render import Message, Place, render, use_colour
+from ferrodiff.server.problems import message_of, severity
+from ferrodiff.server.render import render, use_colour
 
 FORMATS = ("text", "json", "sarif", "github")
 _SARIF_LEVELS = {"error": "error", "warning": "warning"}
@@ -69,25 +70,6 @@ def _check_all(arguments: list[str]) -> tuple[list[Checked], list[Failure]]:
             except Failure as failure:
                 failures.append(failure)
     return list(checked.values()), failures
-
-
-def severity(diagnostic: Diagnostic) -> str:
-    """`error`, `warning`, `info` or `hint` as text."""
-    return str(getattr(diagnostic.severity, "value", diagnostic.severity)).lower()
-
-
-def message_of(name: str, source: SourceText, diagnostic: Diagnostic) -> Message:
-    """A diagnostic as a message in rustc's shape."""
-    level = severity(diagnostic)
-    return Message(
-        severity=level if level in ("error", "warning") else "note",
-        text=diagnostic.message,
-        code=diagnostic.code,
-        place=Place(name, source, diagnostic.span),
-        related=tuple((item.message, Place(name, source, item.span)) for item in diagnostic.related),
-        notes=tuple(diagnostic.notes),
-        helps=tuple(fix.title for fix in diagnostic.fixes),
-    )
 
 
 def _text(checked: list[Checked], colour: bool) -> str:

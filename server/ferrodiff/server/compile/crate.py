@@ -18,7 +18,12 @@ from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.paths import STANDARD_INPUT, read_source
-from ferrodiff.server.render import Place
+from ferrodiff.server.problems import message_of, severity
+from ferrodiff.server.render import Place, render
+
+WORKSPACE = "/ferrodiff-workspace"
+"""Stands for the folder the rewritten files go to until `Crate.write` knows it, so that the text, and with it
+the cache's key, does not depend on the folder."""
 
 _INCLUDE = re.compile(r'\b(include(?:_str|_bytes)?!\s*[(\[{]\s*)"((?:[^"\\\n]|\\.)+)"')
 _FILE_MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
@@ -64,7 +69,8 @@ class Crate:
         for file in self.files:
             target = folder / file.target
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.rewritten.encode("utf-8", "surrogatepass"))
+            text = file.rewritten.replace(f'"{WORKSPACE}/', f'"{_escape(str(folder))}/')
+            target.write_bytes(text.encode("utf-8", "surrogatepass"))
         return folder / self.root.target
 
     def find(self, name: str) -> SourceFile | None:
@@ -97,14 +103,13 @@ class Crate:
         return Place(file.name, file.source, Span(start, _word_end(file.source.data, start, span.end)))
 
 
-def load_crate(path: str, *, shadow_checks: bool = True, text: str | None = None, workspace: str) -> Crate:
+def load_crate(path: str, *, shadow_checks: bool = True, text: str | None = None) -> Crate:
     """Reads and rewrites a program.
 
     `path` is the root file as the user named it; `text` replaces its contents (an unsaved buffer).
-    `workspace` is the folder the rewritten files will be written to; module paths name it.
     Raises `Failure` for unreadable files and `Reported` when annotations have errors.
     """
-    loader = _Loader(path, shadow_checks, workspace)
+    loader = _Loader(path, shadow_checks)
     root = loader.load_root(text)
     _refuse_errors(loader.files)
     return Crate(root, loader.files)
@@ -126,9 +131,6 @@ def detect_edition(path: str) -> str | None:
 
 
 def _refuse_errors(files: list[SourceFile]) -> None:
-    from ferrodiff.server.commands.check import message_of, severity
-    from ferrodiff.server.render import render
-
     blocks = [
         render(message_of(file.name, file.source, item))
         for file in files
@@ -140,10 +142,9 @@ def _refuse_errors(files: list[SourceFile]) -> None:
 
 
 class _Loader:
-    def __init__(self, path: str, shadow_checks: bool, workspace: str) -> None:
+    def __init__(self, path: str, shadow_checks: bool) -> None:
         self.argument = path
         self.shadow_checks = shadow_checks
-        self.workspace = workspace
         self.files: list[SourceFile] = []
         self.root_folder = Path.cwd() if path == STANDARD_INPUT else Path(path).resolve().parent
         self.shown_folder = "" if path == STANDARD_INPUT else os.path.dirname(path)
@@ -196,7 +197,7 @@ class _Loader:
             owns = item.explicit is not None or found.name == "mod.rs"
             shown = self._shown(found)
             loaded = self._load(found, shown, read_source(found), owns)
-            target = os.path.join(self.workspace, loaded.target)
+            target = f"{WORKSPACE}/{loaded.target}"
             attribute = f'#[path = "{_escape(target)}"] '.encode()
             if item.explicit is not None and item.attribute is not None:
                 edits.append((item.attribute.start, item.attribute.end, attribute.rstrip()))

@@ -1,0 +1,76 @@
+"""Arguments and progress shared by the commands that compile."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ferrodiff.server.compile.options import EDITIONS, BuildOptions
+
+if TYPE_CHECKING:
+    from ferrodiff.server.compile.pipeline import Progress
+
+STEPS = {
+    "rustc": "compiling with rustc",
+    "load": "reading bitcode",
+    "prepare": "optimising before differentiation",
+    "differentiate": "differentiating",
+    "optimise": "optimising",
+    "emit": "emitting machine code",
+    "link": "linking",
+}
+
+
+def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that every compiling command takes."""
+    group = parser.add_argument_group("compiling")
+    group.add_argument("--edition", choices=EDITIONS, help="default: Cargo.toml's, else 2021 (or what rustc asks for)")
+    group.add_argument("-O", dest="opt_level", type=int, choices=(0, 1, 2, 3), default=3, help="default: 3")
+    group.add_argument("--cpu", default="generic", metavar="CPU", help="generic (default), native or a CPU's name")
+    group.add_argument("--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc")
+    group.add_argument("--linker", metavar="CC", help="the C compiler to link with (default: cc)")
+    group.add_argument("--no-shadow-checks", action="store_true", help="do not check the lengths of shadow slices")
+    group.add_argument(
+        "--panic",
+        choices=("auto", "abort", "unwind"),
+        default="auto",
+        help="auto (default) aborts unless the program catches panics or uses threads",
+    )
+    group.add_argument("--cfg", action="append", default=[], metavar="SPEC", help="as rustc's --cfg")
+
+
+def build_options(options: argparse.Namespace, emit: str = "exe") -> BuildOptions:
+    """The parsed options as the pipeline takes them."""
+    return BuildOptions(
+        emit=emit,
+        edition=options.edition,
+        opt_level=options.opt_level,
+        cpu=options.cpu,
+        toolchain=options.toolchain,
+        linker=options.linker,
+        shadow_checks=not options.no_shadow_checks,
+        panic=options.panic,
+        cfgs=tuple(options.cfg),
+    )
+
+
+@contextmanager
+def progress_display() -> Iterator[Progress]:
+    """A spinner with the current step on a terminal's standard error, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+        yield lambda step: status.update(STEPS.get(step, step))
+
+
+def show_warnings(text: str) -> None:
+    """rustc's warnings, on standard error."""
+    if text:
+        print(text, file=sys.stderr)

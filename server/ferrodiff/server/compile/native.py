@@ -1,0 +1,115 @@
+"""Bitcode to machine code: link, optimise, differentiate, optimise, emit.
+
+The only module of the application that loads LLVM (through `ferrodiff.adcore.backend`); it is imported
+when something is compiled and never in the language server's process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ferrodiff.adcore.backend import objects, passes
+from ferrodiff.adcore.backend.program import has_markers, llvm_version, parse_text, read_program
+from ferrodiff.adcore.errors import BackendError
+from ferrodiff.server.compile.options import BuildOptions
+from ferrodiff.server.errors import Failure
+
+STAGES = ("primal", "derivative", "optimized")
+
+__all__ = ["STAGES", "Native", "llvm_version", "make"]
+
+
+@dataclass(slots=True)
+class Native:
+    """A differentiated program.
+
+    `stages` holds the IR text of the stages that were to be kept, `derivatives` what the core says about each
+    derivative, `errors` its refusals.
+    """
+
+    module: Any
+    shims: Sequence[Any]
+    options: BuildOptions
+    derivatives: list[Any] = field(default_factory=list)
+    errors: list[Any] = field(default_factory=list)
+    stages: dict[str, str] = field(default_factory=dict)
+
+    def ir(self) -> str:
+        """The optimised program as text."""
+        return str(self.module)
+
+    def assembly(self) -> str:
+        """The optimised program in the target's assembly language."""
+        return str(objects.emit_assembly(self.module, cpu=self.options.cpu, opt_level=self.options.opt_level))
+
+    def objects(self, folder: Path, name: str) -> list[Path]:
+        """Writes object files; the first is the program, the others are shims."""
+        paths = []
+        for number, module in enumerate([self.module, *self.shims]):
+            path = folder / (f"{name}.o" if number == 0 else f"{name}.shim{number}.o")
+            path.write_bytes(
+                objects.emit_object(module, cpu=self.options.cpu, opt_level=self.options.opt_level)
+            )
+            paths.append(path)
+        return paths
+
+
+def make(
+    bitcode: Sequence[Path],
+    options: BuildOptions,
+    begin: Callable[[str], None],
+    *,
+    keep_stages: bool = False,
+) -> Native:
+    """Everything between rustc's bitcode and the emission of an output.
+
+    Raises `Failure` when LLVM refuses an intermediate result; refusals of the core are in `errors`.
+    """
+    try:
+        return _make(bitcode, options, begin, keep_stages)
+    except BackendError as error:
+        raise Failure(
+            "LLVM refused an intermediate result; no output was written",
+            help="please report it with the file that caused it",
+            details=str(error),
+            exit_code=1,
+        ) from error
+
+
+def _make(
+    bitcode: Sequence[Path], options: BuildOptions, begin: Callable[[str], None], keep_stages: bool
+) -> Native:
+    program = read_program([path.read_bytes() for path in bitcode])
+    native = Native(program.user, program.shims, options)
+    if has_markers(program.user):
+        _differentiate(native, begin, keep_stages)
+    elif keep_stages:
+        native.stages["primal"] = native.stages["derivative"] = str(program.user)
+    if native.errors:
+        return native
+    begin("optimise")
+    passes.after_ad(native.module, cpu=options.cpu, opt_level=options.opt_level)
+    if keep_stages:
+        native.stages["optimized"] = str(native.module)
+    for shim in native.shims:
+        passes.after_ad(shim, cpu=options.cpu, opt_level=options.opt_level)
+    return native
+
+
+def _differentiate(native: Native, begin: Callable[[str], None], keep_stages: bool) -> None:
+    from ferrodiff.adcore.differentiate import differentiate_module
+
+    begin("prepare")
+    passes.before_ad(native.module)
+    text = str(native.module)
+    begin("differentiate")
+    result = differentiate_module(text)
+    native.derivatives = list(result.derivatives)
+    native.errors = list(result.errors)
+    if keep_stages:
+        native.stages |= {"primal": text, "derivative": result.text}
+    if not native.errors:
+        native.module = parse_text(result.text)

@@ -1,0 +1,238 @@
+"""From a Rust file to an output file: the steps of `ferrodiff build`, `run` and `ir`.
+
+    read and rewrite -> rustc -> link bitcode -> optimise -> differentiate -> optimise -> emit -> link
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferrodiff.server import link
+from ferrodiff.server.compile.crate import Crate, detect_edition, load_crate, require_text
+from ferrodiff.server.compile.options import BuildOptions
+from ferrodiff.server.compile.rustc import Compiled, compile_crate, crate_name
+from ferrodiff.server.errors import Failure
+from ferrodiff.server.toolchain import Toolchain, check_llvm, find_linker, find_toolchain
+
+if TYPE_CHECKING:
+    from ferrodiff.server.compile.native import Native
+
+Progress = Callable[[str], None]
+"""Told the name of each step as it begins."""
+
+
+@dataclass(slots=True)
+class Built:
+    """A finished build: the output file, rustc's warnings, and seconds by step."""
+
+    output: Path
+    warnings: str
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def _silent(step: str) -> None:
+    return None
+
+
+def build(
+    path: str,
+    output: Path,
+    options: BuildOptions,
+    *,
+    text: str | None = None,
+    progress: Progress = _silent,
+) -> Built:
+    """Compiles the program rooted at `path` to `output`.
+
+    `text` replaces the root file's contents. Raises `Failure` and `Reported`.
+    """
+    crate = load(path, options, text)
+    return build_crate(crate, path, output, options, progress=progress)
+
+
+def load(path: str, options: BuildOptions, text: str | None = None) -> Crate:
+    """Reads and rewrites; refuses what could not become the output asked for."""
+    crate = load_crate(path, shadow_checks=options.shadow_checks, text=text)
+    require_text(crate.root.source.text, crate.root.name)
+    if options.emit == "exe" and not crate.has_main:
+        raise Failure(
+            f"`{crate.root.name}` has no `fn main`, so it cannot become an executable",
+            help="`--emit obj|staticlib|cdylib` builds a library; `ferrodiff run` needs no `main`",
+            exit_code=1,
+        )
+    return crate
+
+
+def build_crate(
+    crate: Crate, path: str, output: Path, options: BuildOptions, *, progress: Progress = _silent
+) -> Built:
+    """`build` for a program that has been read."""
+    clock = _Clock(progress)
+    toolchain = find_toolchain(options.toolchain)
+    linker = find_linker(options.linker) if options.emit in ("exe", "cdylib") else ""
+    with workspace() as work, clock.step("rustc"):
+        compiled = _rustc(crate, path, options, toolchain, work)
+        clock.begin("load")
+        native = differentiate(crate, compiled, options, toolchain, clock)
+        clock.begin("emit")
+        result = _emit(crate, compiled, native, options, linker, work, clock)
+        _deliver(result, output)
+    return Built(output, compiled.warnings, clock.seconds)
+
+
+def stages(
+    path: str, options: BuildOptions, *, text: str | None = None, progress: Progress = _silent
+) -> tuple[Crate, Native]:
+    """The program's IR before and after differentiation and after optimisation."""
+    crate = load_crate(path, shadow_checks=options.shadow_checks, text=text)
+    require_text(crate.root.source.text, crate.root.name)
+    clock = _Clock(progress)
+    toolchain = find_toolchain(options.toolchain)
+    with workspace() as work, clock.step("rustc"):
+        compiled = _rustc(crate, path, options, toolchain, work)
+        clock.begin("load")
+        native = differentiate(crate, compiled, options, toolchain, clock, keep_stages=True)
+    return crate, native
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    """A private temporary folder, removed afterwards."""
+    folder = tempfile.mkdtemp(prefix="ferrodiff-")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rustc(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain, work: Path) -> Compiled:
+    crate.write(work / "source")
+    return compile_crate(crate, options, toolchain, work, edition=detect_edition(path))
+
+
+def differentiate(
+    crate: Crate,
+    compiled: Compiled,
+    options: BuildOptions,
+    toolchain: Toolchain,
+    clock: _Clock,
+    *,
+    keep_stages: bool = False,
+) -> Native:
+    """Bitcode to differentiated and optimised IR; refusals are reported at the user's source lines."""
+    from ferrodiff.server.compile import native
+    from ferrodiff.server.compile.refusal import refuse
+
+    check_llvm(toolchain, native.llvm_version())
+    files = compiled.bitcode
+    if options.emit == "staticlib":
+        files = _extract(compiled)
+    result = native.make(files, options, clock.begin, keep_stages=keep_stages)
+    if result.errors:
+        refuse(result.errors, crate)
+    return result
+
+
+def _extract(compiled: Compiled) -> list[Path]:
+    """The bitcode members of a static library, as files."""
+    from ferrodiff.server.compile.rustc import BITCODE, BITCODE_WRAPPER
+
+    files = []
+    for name, data in link.archive_members(compiled.output):
+        if data[:4] in (BITCODE, BITCODE_WRAPPER):
+            file = compiled.link_folder / name
+            file.write_bytes(data)
+            files.append(file)
+    return files
+
+
+def _emit(
+    crate: Crate,
+    compiled: Compiled,
+    native: Native,
+    options: BuildOptions,
+    linker: str,
+    work: Path,
+    clock: _Clock,
+) -> Path:
+    """Writes the output into the workspace."""
+    if options.emit == "llvm-ir":
+        target = work / "program.ll"
+        target.write_text(native.ir(), "utf-8")
+        return target
+    if options.emit == "asm":
+        target = work / "program.s"
+        target.write_text(native.assembly(), "utf-8")
+        return target
+    objects = native.objects(work, crate_name(crate, options))
+    if options.emit == "obj":
+        return objects[0]
+    clock.begin("link")
+    if options.emit == "staticlib":
+        removed = [path.name for path in _bitcode_members(compiled)]
+        link.replace_members(compiled.output, removed, objects)
+        return compiled.output
+    target = work / "linked"
+    link.link(
+        linker,
+        link.link_arguments(compiled.link_arguments, compiled.link_folder, compiled.bitcode, objects, target),
+    )
+    return target
+
+
+def _bitcode_members(compiled: Compiled) -> Sequence[Path]:
+    return sorted(compiled.link_folder.iterdir())
+
+
+def _deliver(made: Path, output: Path) -> None:
+    """Puts the finished file in place at once: nobody sees half of it, a running old one is no obstacle."""
+    draft = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        if output.is_dir():
+            raise Failure(f"cannot write `{output}`: it is a folder", help="name the output file with `-o`")
+        shutil.copy(made, draft)
+        draft.replace(output)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        reason = (error.strerror or str(error)).lower()
+        raise Failure(f"cannot write `{output}`: {reason}") from error
+
+
+class _Clock:
+    """Seconds by step, and the progress display's news."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self._name = ""
+        self._since = 0.0
+
+    def begin(self, name: str) -> None:
+        """Ends the current step and begins another."""
+        self.finish()
+        self._name, self._since = name, time.perf_counter()
+        self.progress(name)
+
+    def finish(self) -> None:
+        """Ends the current step."""
+        if self._name:
+            spent = time.perf_counter() - self._since
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + spent
+            self._name = ""
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Begins a step; the last one begun inside is ended at the end of the block."""
+        self.begin(name)
+        try:
+            yield
+        finally:
+            self.finish()
