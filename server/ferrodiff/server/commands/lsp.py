@@ -1,4 +1,4 @@
-"""`ferrodiff lsp`: the language server on standard input and output, or on a TCP port."""
+"""`ferrodiff lsp`: the language server on standard input and output, or on a local TCP port."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--stdio", action="store_true", help="speak on standard input and output (the default)")
     parser.add_argument("--tcp", type=int, metavar="PORT", help="listen on a local port instead, for debugging")
-    parser.add_argument("--host", default="127.0.0.1", help="with --tcp: the address to listen on")
-    parser.add_argument("--log", metavar="FILE", help="write a log to a file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Serves until the client goes away."""
-    if options.tcp is not None and not 0 <= options.tcp <= 65535:
-        raise Failure(f"{options.tcp} is no port number")
+    if options.tcp is not None and not 0 < options.tcp <= 65535:
+        raise Failure(f"{options.tcp} is no port number", help="ports are 1 to 65535")
     from ferrodiff.server.lsp import start
 
-    result = start(tcp=options.tcp, host=options.host, log=options.log)
-    return int(result or 0)
+    return start(options.tcp)
