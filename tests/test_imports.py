@@ -53,7 +53,9 @@ def test_only_the_backend_binds_llvm() -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_no_part_is_importable_at_top_level(name: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", f"import {name}"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {name}"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode != 0
     assert "ModuleNotFoundError" in done.stderr
 

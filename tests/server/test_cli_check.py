@@ -8,10 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ferrodiff.server.main import main
 
 GOOD = "#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x * x }\n"
-BAD = "use std::autodiff::autodiff_forward;\n\n#[autodiff_forward(df, Dual, Wrong)]\nfn f(x: f64) -> f64 { x }\n"
+BAD = (
+    "use std::autodiff::autodiff_forward;\n\n"
+    "#[autodiff_forward(df, Dual, Wrong)]\nfn f(x: f64) -> f64 { x }\n"
+)
 
 
 @pytest.fixture
@@ -45,8 +49,11 @@ def test_an_error_in_rustcs_shape(folder: Path, capsys: pytest.CaptureFixture[st
     assert lines[4].rstrip().startswith("  |" + " " * 30 + "^^^^^")
 
 
-def test_columns_count_characters_and_carets_count_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "use std::autodiff::*;\n\t/* größe 変 */ #[autodiff_forward(df, Dual, Wrong)]\nfn f(x: f64) -> f64 { x }\n"
+def test_columns_count_characters_and_carets_count_cells(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    annotation = "\t/* größe 変 */ #[autodiff_forward(df, Dual, Wrong)]"
+    text = f"use std::autodiff::*;\n{annotation}\nfn f(x: f64) -> f64 {{ x }}\n"
     (folder / "a.rs").write_text(text)
     code, out, _ = check(capsys, "a.rs")
     assert code == 1
@@ -115,7 +122,9 @@ def test_folders_are_searched(folder: Path, capsys: pytest.CaptureFixture[str]) 
         ("fn f() {}".encode("utf-16"), "UTF-16"),
     ],
 )
-def test_files_that_are_no_text(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, words: str) -> None:
+def test_files_that_are_no_text(
+    folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, words: str
+) -> None:
     (folder / "a.rs").write_bytes(data)
     code, _, err = check(capsys, "a.rs")
     assert code == 2 and words in err and "`a.rs`" in err
@@ -153,7 +162,7 @@ def test_half_typed_files_never_crash(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, form: str
 ) -> None:
     (folder / "a.rs").write_text(text)
-    code, out, err = check(capsys, "a.rs", "--format", form)
+    code, _, err = check(capsys, "a.rs", "--format", form)
     assert code in (0, 1) and "internal error" not in err
 
 

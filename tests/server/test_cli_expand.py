@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ferrodiff.server.main import main
 
 TEXT = """#![feature(autodiff)]

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from ferrodiff.server import cache
 from ferrodiff.server.cache import Cache, key_of
 
@@ -19,7 +20,12 @@ def program(tmp_path: Path) -> Path:
 
 
 def test_keys_depend_on_every_part_and_on_its_name() -> None:
-    keys = {key_of({"a": "x", "b": "y"}), key_of({"a": "xb", "": "y"}), key_of({"a": "y", "b": "x"}), key_of({})}
+    keys = {
+        key_of({"a": "x", "b": "y"}),
+        key_of({"a": "xb", "": "y"}),
+        key_of({"a": "y", "b": "x"}),
+        key_of({}),
+    }
     assert len(keys) == 4
 
 
@@ -33,7 +39,9 @@ def test_what_was_stored_is_found(tmp_path: Path, program: Path) -> None:
     assert (entry.folder / "program").stat().st_mode & 0o100
 
 
-@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "manifest", "no manifest", "not json object"])
+@pytest.mark.parametrize(
+    "damage", ["flip", "truncate", "remove", "manifest", "no manifest", "not json object"]
+)
 def test_damaged_entries_are_dropped(tmp_path: Path, program: Path, damage: str) -> None:
     store = Cache(tmp_path / "cache")
     store.store("k", {"program": program}, {})

@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+
 from ferrodiff.server import worker
 from ferrodiff.server.worker import Limits, Outcome
 
@@ -33,9 +34,21 @@ def test_normal_end_keeps_both_streams() -> None:
         ("kill -SEGV $$", Outcome.CRASH, "SIGSEGV"),
         ("kill -KILL $$", Outcome.OUT_OF_MEMORY, "out of memory"),
         ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", Outcome.OUT_OF_MEMORY, "2048 MiB"),
-        ("printf 'thread main panicked at a.rs:3:5:\\nboom\\n' >&2; exit 101", Outcome.PANIC, "at a.rs:3:5: boom"),
-        ("echo 'thread main panicked at a.rs:1:1:' >&2; kill -ABRT $$", Outcome.PANIC, "panicked at a.rs:1:1"),
-        ("echo 'thread main has overflowed its stack' >&2; kill -ABRT $$", Outcome.CRASH, "overflowed its stack"),
+        (
+            "printf 'thread main panicked at a.rs:3:5:\\nboom\\n' >&2; exit 101",
+            Outcome.PANIC,
+            "at a.rs:3:5: boom",
+        ),
+        (
+            "echo 'thread main panicked at a.rs:1:1:' >&2; kill -ABRT $$",
+            Outcome.PANIC,
+            "panicked at a.rs:1:1",
+        ),
+        (
+            "echo 'thread main has overflowed its stack' >&2; kill -ABRT $$",
+            Outcome.CRASH,
+            "overflowed its stack",
+        ),
     ],
 )
 def test_outcomes_are_distinct(script: str, outcome: Outcome, words: str) -> None:

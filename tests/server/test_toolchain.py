@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ferrodiff.server import toolchain
 from ferrodiff.server.errors import Failure
 from ferrodiff.server.toolchain import Toolchain, check_llvm, find_linker, find_toolchain
@@ -105,7 +106,12 @@ def test_a_newer_llvm_names_both_versions() -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("22.1.2", (22, 1, 2)), ("1.97.0-nightly", (1, 97, 0)), ("20.1", (20, 1, 0)), ("19.1.7-rust-dev", (19, 1, 7))],
+    [
+        ("22.1.2", (22, 1, 2)),
+        ("1.97.0-nightly", (1, 97, 0)),
+        ("20.1", (20, 1, 0)),
+        ("19.1.7-rust-dev", (19, 1, 7)),
+    ],
 )
 def test_version_numbers(text: str, number: tuple[int, int, int]) -> None:
     assert toolchain._number(text) == number

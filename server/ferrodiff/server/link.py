@@ -55,7 +55,9 @@ def link(linker: str, arguments: Sequence[str]) -> None:
     )
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        first = next((line for line in lines if "error" in line or "undefined" in line), lines[0] if lines else "")
+        first = next(
+            (line for line in lines if "error" in line or "undefined" in line), lines[0] if lines else ""
+        )
         raise Failure(
             f"linking with `{linker}` failed: {first.strip() or f'exit code {done.returncode}'}",
             details=f"{done.stderr}\n{linker} {' '.join(arguments)}",
@@ -90,7 +92,9 @@ def replace_members(archive: Path, removed: Sequence[str], added: Sequence[Path]
             help="install binutils, for example with `apt install binutils`",
         )
     for command in ([tool, "d", str(archive), *removed], [tool, "rs", str(archive), *map(str, added)]):
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        )
         if done.returncode != 0:
             raise Failure(f"`{tool}` failed on the static library", details=done.stderr, exit_code=1)
 

@@ -101,7 +101,12 @@ def _unknown_command(word: str) -> int:
 
 
 def _print_overview(stream: object) -> None:
-    lines = [f"usage: {PROGRAM} COMMAND ...", "", "derivatives of annotated Rust functions (std::autodiff)", ""]
+    lines = [
+        f"usage: {PROGRAM} COMMAND ...",
+        "",
+        "derivatives of annotated Rust functions (std::autodiff)",
+        "",
+    ]
     lines += [f"  {name:<10} {text}" for name, text in COMMANDS.items()]
     lines += ["", f"`{PROGRAM} COMMAND --help` explains a command; `{PROGRAM} --version` prints the version."]
     print("\n".join(lines), file=sys.stdout if stream is sys.stdout else sys.stderr)

@@ -53,7 +53,9 @@ def decode_source(data: bytes, name: str) -> str:
         ) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise Failure(f"`{name}` is not Rust source: a NUL byte on line {line}", help="is this a binary file?")
+        raise Failure(
+            f"`{name}` is not Rust source: a NUL byte on line {line}", help="is this a binary file?"
+        )
     return text.removeprefix("\ufeff")
 
 

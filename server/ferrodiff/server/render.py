@@ -59,6 +59,8 @@ def render(message: Message, colour: bool = False) -> str:
     gutter = max((_gutter(place) for place in _places(message)), default=1)
     if message.place is not None:
         lines += _snippet(message.place, gutter, paint, message.severity)
+        if message.notes or message.helps:
+            lines.append(f"{' ' * gutter} {paint.blue('|')}")
     for kind, texts in (("note", message.notes), ("help", message.helps)):
         for text in texts:
             lines += _remark(kind, text, gutter, paint)
@@ -120,7 +122,6 @@ def _snippet(place: Place, gutter: int, paint: _Paint, severity: str) -> list[st
         lines += _one_line(place, first, start, end, gutter, paint, severity)
     else:
         lines += _many_lines(place, (first, start), (last, end), gutter, paint, severity)
-    lines.append(bar)
     return lines
 
 

@@ -80,7 +80,8 @@ def check_llvm(toolchain: Toolchain, ours: tuple[int, ...]) -> None:
     if toolchain.llvm[0] > ours[0]:
         mine = ".".join(map(str, ours))
         raise Failure(
-            f"rustc {toolchain.release} uses LLVM {toolchain.llvm_text}, newer than the LLVM {mine} of llvmlite",
+            f"rustc {toolchain.release} uses LLVM {toolchain.llvm_text}, "
+            f"newer than the LLVM {mine} of llvmlite",
             help=f"choose a rustc whose LLVM is at most {ours[0]} with `--toolchain`, or update llvmlite",
         )
 
@@ -94,7 +95,9 @@ def _command(choice: str | None) -> list[str]:
         usual = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin" / "rustc"
         if name == "rustc" and os.access(usual, os.X_OK):
             return [str(usual)]
-        raise Failure(f"`{name}` was not found; compiling and running derivatives needs it", help=INSTALL_RUST)
+        raise Failure(
+            f"`{name}` was not found; compiling and running derivatives needs it", help=INSTALL_RUST
+        )
     return [path]
 
 
@@ -111,7 +114,9 @@ def _chosen(choice: str) -> list[str]:
             return [asked.stdout.strip()]
     installed = _rustup_toolchains()
     known = f"installed: {', '.join(installed)}" if installed else INSTALL_RUST
-    raise Failure(f"no toolchain `{choice}`: neither a rustc, a toolchain folder nor a rustup toolchain", help=known)
+    raise Failure(
+        f"no toolchain `{choice}`: neither a rustc, a toolchain folder nor a rustup toolchain", help=known
+    )
 
 
 def _rustup_toolchains() -> list[str]:
@@ -122,7 +127,12 @@ def _rustup_toolchains() -> list[str]:
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failure(f"`{command[0]}` cannot be run: {error}", help=INSTALL_RUST) from error
@@ -139,7 +149,8 @@ def _ask(command: list[str]) -> Toolchain:
         )
     if "LLVM version" not in fields:
         raise Failure(
-            f"`{command[0]}` does not say which LLVM it uses", help="Ferrodiff needs a rustc with the LLVM backend"
+            f"`{command[0]}` does not say which LLVM it uses",
+            help="Ferrodiff needs a rustc with the LLVM backend",
         )
     sysroot = _run([*command, "--print", "sysroot"]).stdout.strip()
     real = Path(sysroot) / "bin" / "rustc"

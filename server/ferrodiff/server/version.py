@@ -30,7 +30,9 @@ def fingerprint() -> str:
 
     state = hashlib.sha256()
     roots = [Path(__file__).parent]
-    roots += [Path(module.__file__).parent for module in (ferrodiff.adcore, ferrodiff.analysis) if module.__file__]
+    roots += [
+        Path(module.__file__).parent for module in (ferrodiff.adcore, ferrodiff.analysis) if module.__file__
+    ]
     for root in roots:
         for file in sorted(root.rglob("*.py")):
             status = file.stat()

@@ -21,7 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program's root file")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: named after FILE)")
     parser.add_argument("--emit", choices=tuple(EMITS), default="exe", help="what to build (default: exe)")
-    parser.add_argument("--timings", action="store_true", help="print the seconds of each step to standard error")
+    parser.add_argument(
+        "--timings", action="store_true", help="print the seconds of each step to standard error"
+    )
     add_compile_arguments(parser)
 
 

@@ -8,8 +8,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ferrodiff.analysis.diagnostics import Diagnostic
 from ferrodiff.analysis.document import FileAnalysis, analyse
+
+from ferrodiff.analysis.diagnostics import Diagnostic
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import EXIT_PROBLEMS, EXIT_USAGE, Failure
 from ferrodiff.server.paths import read_source, rust_files, shown_name
@@ -30,7 +31,9 @@ class Checked:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="Rust files or folders; `-` is standard input")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="Rust files or folders; `-` is standard input"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
@@ -121,9 +124,7 @@ def _json_item(file: Checked, diagnostic: Diagnostic) -> dict[str, Any]:
             {
                 "title": fix.title,
                 "preferred": fix.preferred,
-                "edits": [
-                    {"newText": edit.new_text, **_json_place(source, edit.span)} for edit in fix.edits
-                ],
+                "edits": [{"newText": edit.new_text, **_json_place(source, edit.span)} for edit in fix.edits],
             }
             for fix in diagnostic.fixes
         ],

@@ -27,12 +27,20 @@ STEPS = {
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that every compiling command takes."""
     group = parser.add_argument_group("compiling")
-    group.add_argument("--edition", choices=EDITIONS, help="default: Cargo.toml's, else 2021 (or what rustc asks for)")
+    group.add_argument(
+        "--edition", choices=EDITIONS, help="default: Cargo.toml's, else 2021 (or what rustc asks for)"
+    )
     group.add_argument("-O", dest="opt_level", type=int, choices=(0, 1, 2, 3), default=3, help="default: 3")
-    group.add_argument("--cpu", default="generic", metavar="CPU", help="generic (default), native or a CPU's name")
-    group.add_argument("--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc")
+    group.add_argument(
+        "--cpu", default="generic", metavar="CPU", help="generic (default), native or a CPU's name"
+    )
+    group.add_argument(
+        "--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc"
+    )
     group.add_argument("--linker", metavar="CC", help="the C compiler to link with (default: cc)")
-    group.add_argument("--no-shadow-checks", action="store_true", help="do not check the lengths of shadow slices")
+    group.add_argument(
+        "--no-shadow-checks", action="store_true", help="do not check the lengths of shadow slices"
+    )
     group.add_argument(
         "--panic",
         choices=("auto", "abort", "unwind"),

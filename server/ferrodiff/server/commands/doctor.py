@@ -37,7 +37,9 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc")
+    parser.add_argument(
+        "--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc"
+    )
     parser.add_argument("--json", action="store_true", help="the findings as a list of objects")
 
 
@@ -63,7 +65,9 @@ def examine(toolchain: str | None = None) -> list[Finding]:
 def _python() -> Finding:
     text = f"{platform.python_version()} ({sys.executable}), ferrodiff {version()}"
     good = sys.version_info >= (3, 11)
-    return Finding("python", "ok" if good else "missing", text, "" if good else "install Python 3.11 or newer")
+    return Finding(
+        "python", "ok" if good else "missing", text, "" if good else "install Python 3.11 or newer"
+    )
 
 
 def _package(name: str) -> Finding:
@@ -86,7 +90,9 @@ def _backend() -> Finding:
     try:
         number = ".".join(map(str, _llvm_version()))
     except (ImportError, OSError) as error:
-        return Finding("LLVM", "missing", f"llvmlite cannot be loaded: {error}", "pip install --force-reinstall llvmlite")
+        return Finding(
+            "LLVM", "missing", f"llvmlite cannot be loaded: {error}", "pip install --force-reinstall llvmlite"
+        )
     return Finding("LLVM", "ok", f"{number} in llvmlite")
 
 
@@ -125,7 +131,9 @@ def _cache() -> Finding:
     existing = next((parent for parent in (folder, *folder.parents) if parent.exists()), folder)
     if os.access(existing, os.W_OK):
         return Finding("cache", "ok", str(folder))
-    return Finding("cache", "warning", f"{folder} cannot be written", "set FERRODIFF_CACHE_DIR to another folder")
+    return Finding(
+        "cache", "warning", f"{folder} cannot be written", "set FERRODIFF_CACHE_DIR to another folder"
+    )
 
 
 def _compiles(toolchain: str | None) -> Finding:
@@ -164,6 +172,8 @@ def _print(findings: list[Finding]) -> None:
     missing = [item.subject for item in findings if item.state == "missing"]
     print()
     if missing:
-        print(f"missing: {', '.join(missing)}. `check`, `expand` and `lsp` work; the other commands need the above.")
+        print(
+            f"missing: {', '.join(missing)}. `check`, `expand` and `lsp` work; the other commands need the above."
+        )
     else:
         print("everything works")

@@ -9,8 +9,12 @@ from ferrodiff.server.errors import Failure
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--stdio", action="store_true", help="speak on standard input and output (the default)")
-    parser.add_argument("--tcp", type=int, metavar="PORT", help="listen on a local port instead, for debugging")
+    parser.add_argument(
+        "--stdio", action="store_true", help="speak on standard input and output (the default)"
+    )
+    parser.add_argument(
+        "--tcp", type=int, metavar="PORT", help="listen on a local port instead, for debugging"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

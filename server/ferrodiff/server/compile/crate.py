@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
+
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.paths import STANDARD_INPUT, read_source
@@ -56,7 +57,9 @@ class Crate:
     @property
     def has_main(self) -> bool:
         return any(
-            function.bare_name == "main" and function.container == "module" and not function.container_info.modules
+            function.bare_name == "main"
+            and function.container == "module"
+            and not function.container_info.modules
             for function in self.root.analysis.all_functions
         )
 
@@ -93,8 +96,13 @@ class Crate:
         span = file.source.line_span(line - 1)
         for function in file.analysis.functions:
             for annotation in function.annotations:
-                first, last = file.source.line_of(annotation.span.start), file.source.line_of(annotation.span.end)
-                if first <= line - 1 <= last and not _in_item(file.source, function.item_text_span, line, column):
+                first, last = (
+                    file.source.line_of(annotation.span.start),
+                    file.source.line_of(annotation.span.end),
+                )
+                if first <= line - 1 <= last and not _in_item(
+                    file.source, function.item_text_span, line, column
+                ):
                     return Place(file.name, file.source, annotation.span)
         start = min(span.start + max(column - 1, 0), span.end)
         if column <= 0:

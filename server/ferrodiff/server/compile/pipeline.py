@@ -1,6 +1,6 @@
 """From a Rust file to an output file: the steps of `ferrodiff build`, `run` and `ir`.
 
-    read and rewrite -> rustc -> link bitcode -> optimise -> differentiate -> optimise -> emit -> link
+read and rewrite -> rustc -> link bitcode -> optimise -> differentiate -> optimise -> emit -> link
 """
 
 from __future__ import annotations

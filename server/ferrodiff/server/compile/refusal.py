@@ -50,7 +50,11 @@ class Refused:
         """The refusal as an error."""
         name = f" for `{self.derivative}`" if self.derivative else ""
         return Message(
-            "error", f"cannot differentiate{name}: {self.reason}", self.place, notes=self.notes, helps=self.helps
+            "error",
+            f"cannot differentiate{name}: {self.reason}",
+            self.place,
+            notes=self.notes,
+            helps=self.helps,
         )
 
 

@@ -37,7 +37,9 @@ done
 """
 
 _CATCHES = re.compile(r"\b(catch_unwind|resume_unwind|should_panic|UnwindSafe)\b|\bthread::|#\[test\]")
-_NEEDS_2024 = re.compile(r"only allowed in Rust 2024|edition2024|requires? (?:the )?2024 edition|Rust 2024 or later")
+_NEEDS_2024 = re.compile(
+    r"only allowed in Rust 2024|edition2024|requires? (?:the )?2024 edition|Rust 2024 or later"
+)
 
 CRATE_TYPES = {"exe": "bin", "staticlib": "staticlib", "cdylib": "cdylib"}
 
@@ -176,7 +178,9 @@ def _diagnostics(stderr: str, crate: Crate) -> tuple[list[str], list[str]]:
             continue
         text = _render(item, crate)
         if text and text not in errors and text not in warnings:
-            (errors if item["level"].startswith("error") or "panic" in item["level"] else warnings).append(text)
+            (errors if item["level"].startswith("error") or "panic" in item["level"] else warnings).append(
+                text
+            )
     return errors, warnings
 
 
@@ -217,7 +221,9 @@ def _rerender(item: dict[str, Any], crate: Crate) -> str:
         other = _span_place(span, crate) if not span["is_primary"] and span.get("label") else None
         if other is not None:
             related.append((span["label"], other))
-    notes = [child["message"] for child in item["children"] if child["level"] == "note" and not child["spans"]]
+    notes = [
+        child["message"] for child in item["children"] if child["level"] == "note" and not child["spans"]
+    ]
     helps = [child["message"] for child in item["children"] if child["level"] == "help"]
     code = (item.get("code") or {}).get("code")
     label = (primary or {}).get("label") or ""

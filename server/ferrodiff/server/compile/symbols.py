@@ -10,7 +10,7 @@ _DEFINITION = re.compile(r'^define [^@]*@("(?:[^"\\]|\\.)*"|[\w.$-]+)\(', re.MUL
 
 
 def path_of(symbol: str) -> list[str]:
-    """The path segments of a legacy-mangled symbol (without the hash), or of a v0 one as far as they are plain.
+    """The path segments of a legacy-mangled symbol (without its hash), or the plain ones of a v0 symbol.
 
     A symbol that is not mangled is its own only segment.
     """
@@ -107,6 +107,10 @@ def _v0(symbol: str) -> list[str]:
 def _punycode(text: str) -> str:
     basic, _, tail = text.rpartition("_")
     try:
-        return f"{basic}-{tail}".encode("ascii").decode("punycode") if basic else tail.encode().decode("punycode")
+        return (
+            f"{basic}-{tail}".encode("ascii").decode("punycode")
+            if basic
+            else tail.encode().decode("punycode")
+        )
     except UnicodeError:
         return text
