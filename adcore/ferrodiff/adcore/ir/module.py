@@ -74,7 +74,8 @@ class Module:
 
     ``functions`` has definitions and declarations by name (without ``@``), ``declarations`` the
     declarations alone; ``aliases`` maps alias names to the constants they stand for;
-    ``metadata`` maps node numbers to raw text; ``named_types`` identified structs to their bodies.
+    ``metadata`` maps nodes (``!5``) to raw text; ``named_types`` identified structs to their bodies;
+    ``spans`` says where in ``text`` each function stands.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Module:
         self.aliases = aliases
         self.attribute_groups = attribute_groups
         self.metadata = metadata
+        self.spans: dict[str, tuple[int, int]] = {}
         self._locations: dict[str, SourceLocation | None] = {}
 
     @staticmethod

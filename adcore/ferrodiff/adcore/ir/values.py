@@ -239,7 +239,6 @@ class Function:
         vararg: bool = False,
         metadata: dict[str, str] | None = None,
         module: Module | None = None,
-        body: Callable[[Function], list[Block]] | None = None,
     ) -> None:
         self.name = name
         self.return_type = return_type
@@ -253,8 +252,8 @@ class Function:
         self.metadata = metadata if metadata is not None else {}
         self.module = module
         self.required_declarations: dict[str, str] = {}
-        self._blocks: list[Block] | None = None if body is not None else []
-        self._body = body
+        self._blocks: list[Block] | None = []
+        self._body: Callable[[Function], list[Block]] | None = None
         self._names: dict[str, int] | None = None
 
     def __repr__(self) -> str:
@@ -271,6 +270,11 @@ class Function:
     @blocks.setter
     def blocks(self, blocks: list[Block]) -> None:
         self._blocks = blocks
+
+    def defer(self, body: Callable[[Function], list[Block]]) -> None:
+        """Have ``blocks`` made by ``body`` when they are first looked at."""
+        self._blocks = None
+        self._body = body
 
     @property
     def is_declaration(self) -> bool:
