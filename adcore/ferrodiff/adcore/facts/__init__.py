@@ -1,0 +1,1 @@
+"""What must be known about a function before it is differentiated."""

@@ -1,0 +1,282 @@
+"""Which bytes of an object hold floats, pointers or integers, found from every typed access to it.
+
+An object's layout repeats with a *stride*: the greatest common divisor of all the steps that its accesses
+are indexed by. Objects that are copied into each other share their evidence. What no access tells is
+unknown, and whoever asks must refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import gcd
+
+from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.ir.constants import ConstInt
+from ferrodiff.adcore.ir.datalayout import DataLayout
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, Load, Phi, Select, Store
+from ferrodiff.adcore.ir.types import ArrayType, FloatType, PointerType, StructType, Type, VectorType
+from ferrodiff.adcore.ir.values import Function, Value
+
+
+@dataclass
+class Layout:
+    """Scalars by offset, repeating every ``stride`` bytes (0: not repeating). ``conflict`` spoils it."""
+
+    stride: int = 0
+    cells: dict[int, Type] = field(default_factory=dict)
+    conflict: bool = False
+
+    def kind_at(self, offset: int) -> Type | None:
+        """The scalar that starts at an offset, if known."""
+        return self.cells.get(offset % self.stride if self.stride else offset)
+
+
+@dataclass(frozen=True)
+class _Access:
+    offset: int
+    stride: int
+    type: Type
+
+
+class MemoryTypes:
+    """Layouts of the objects of one function, a snapshot.
+
+    ``hints`` adds evidence from elsewhere: pairs of a root and a type found at its start, repeating.
+    """
+
+    def __init__(self, function: Function, alias: Alias, layout: DataLayout) -> None:
+        self.alias = alias
+        self.layout = layout
+        self._accesses: dict[Value, list[_Access]] = {}
+        self._link: dict[Value, Value] = {}
+        self._layouts: dict[Value, Layout] = {}
+        for block in alias.cfg.order:
+            for insn in block.instructions:
+                self._collect(insn)
+
+    # -- queries -------------------------------------------------------------------------------------------
+
+    def layout_of(self, pointer: Value) -> Layout | None:
+        """The layout of the objects a pointer may point into, offsets counted from the object's start."""
+        found: Layout | None = None
+        for root in self.alias.roots(pointer):
+            each = self._layout_of_class(self._find(root))
+            if found is not None and (each.cells != found.cells or each.stride != found.stride):
+                return None
+            found = each
+        return None if found is None or found.conflict else found
+
+    def scalars(self, pointer: Value, size: int) -> list[tuple[int, Type]] | None:
+        """Offsets (from ``pointer``) and types of the floats and pointers in ``size`` bytes.
+
+        Integers are left out. ``None`` if any byte that is neither is not known to be an integer's.
+        """
+        place = self._place(pointer)
+        found = self.layout_of(pointer)
+        if place is None or found is None or not found.cells:
+            return None
+        start, step = place
+        if found.stride == 0 and step:
+            return None
+        if found.stride and step % found.stride:
+            return self._uniform(found, start, step, size)
+        return self._read(found, start, size)
+
+    def pattern(self, pointer: Value) -> tuple[int, list[tuple[int, Type]]] | None:
+        """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length."""
+        found = self.layout_of(pointer)
+        place = self._place(pointer)
+        if found is None or not found.cells or place is None or found.stride == 0:
+            return None
+        if place[1] % found.stride:
+            cells = self._uniform(found, place[0], place[1], found.stride)
+        else:
+            cells = self._read(found, place[0], found.stride)
+        return None if cells is None else (found.stride, cells)
+
+    def _uniform(self, found: Layout, start: int, step: int, size: int) -> list[tuple[int, Type]] | None:
+        """The scalars where the phase is unknown: only if every phase looks the same."""
+        stride = gcd(found.stride, step)
+        kinds = {found.cells.get(o) for o in range(start % stride, found.stride, stride)}
+        width = self.layout.store_size(next(iter(found.cells.values())))
+        if len(kinds) != 1 or None in kinds or width != stride:
+            return None
+        return self._read(found, start, size)
+
+    def _read(self, found: Layout, start: int, size: int) -> list[tuple[int, Type]] | None:
+        cells: list[tuple[int, Type]] = []
+        offset = 0
+        while offset < size:
+            kind = found.kind_at(start + offset)
+            if kind is None:
+                if self._is_padding(found, start + offset):
+                    offset += 1
+                    continue
+                return None
+            width = self.layout.store_size(kind)
+            if offset + width > size:
+                return None
+            if isinstance(kind, (FloatType, PointerType)):
+                cells.append((offset, kind))
+            offset += width
+        return cells
+
+    def _is_padding(self, found: Layout, offset: int) -> bool:
+        """Bytes nobody ever reads or writes as a scalar, in an object whose every access is seen."""
+        return False
+
+    # -- evidence ------------------------------------------------------------------------------------------
+
+    def _collect(self, insn: Instruction) -> None:
+        if isinstance(insn, Load):
+            self._add(insn.pointer, insn.type)
+        elif isinstance(insn, Store):
+            self._add(insn.pointer, insn.value.type)
+        elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
+            self._join_copy(insn.args[0], insn.args[1])
+        elif isinstance(insn, (Phi, Select)) and isinstance(insn.type, PointerType):
+            roots = list(self.alias.roots(insn))
+            for other in roots[1:]:
+                self._union(roots[0], other)
+
+    def _add(self, pointer: Value, type: Type) -> None:
+        place = self._place(pointer)
+        for offset, scalar in flatten(type, self.layout):
+            for root in self.alias.roots(pointer):
+                known = self._accesses.setdefault(root, [])
+                if place is None:
+                    known.append(_Access(-1, 0, scalar))
+                else:
+                    known.append(_Access(place[0] + offset, place[1], scalar))
+
+    def _join_copy(self, to: Value, source: Value) -> None:
+        for a in self.alias.roots(to):
+            for b in self.alias.roots(source):
+                self._union(a, b)
+
+    def _place(self, pointer: Value) -> tuple[int, int] | None:
+        """``(offset, step)`` from the root: a constant plus multiples of ``step``; ``None`` if unknown."""
+        return self._place_within(pointer, set())
+
+    def _place_within(self, pointer: Value, seen: set[Value]) -> tuple[int, int] | None:
+        if isinstance(pointer, GetElementPtr):
+            inner = self._place_within(pointer.base, seen)
+            if inner is None:
+                return None
+            offset, step = _gep_place(pointer, self.layout)
+            return inner[0] + offset, gcd(inner[1], step)
+        if isinstance(pointer, (Phi, Select)):
+            if pointer in seen:
+                return 0, 0
+            return self._merge(pointer, seen | {pointer})
+        return 0, 0
+
+    def _merge(self, pointer: Phi | Select, seen: set[Value]) -> tuple[int, int] | None:
+        operands = pointer.operands if isinstance(pointer, Phi) else pointer.operands[1:]
+        places = []
+        for operand in operands:
+            inner = self._place_within(operand, seen)
+            if inner is None:
+                return None
+            places.append((inner, pointer in self.chain(operand)))
+        starts = [p for p, cyclic in places if not cyclic]
+        first = starts[0][0] if starts else 0
+        step = 0
+        for (offset, inner_step), cyclic in places:
+            step = gcd(step, inner_step)
+            step = gcd(step, abs(offset) if cyclic else abs(offset - first))
+        return first, step
+
+    def chain(self, pointer: Value) -> Iterator[Value]:
+        """A pointer and what it is offset from, through ``getelementptr`` only."""
+        while True:
+            yield pointer
+            if not isinstance(pointer, GetElementPtr):
+                return
+            pointer = pointer.base
+
+    # -- classes -------------------------------------------------------------------------------------------
+
+    def _find(self, root: Value) -> Value:
+        while root in self._link:
+            root = self._link[root]
+        return root
+
+    def _union(self, a: Value, b: Value) -> None:
+        a, b = self._find(a), self._find(b)
+        if a is not b:
+            self._link[a] = b
+            self._layouts.clear()
+
+    def _layout_of_class(self, leader: Value) -> Layout:
+        found = self._layouts.get(leader)
+        if found is None:
+            members = [r for r in self._accesses if self._find(r) is leader]
+            accesses = [a for r in members for a in self._accesses[r]]
+            found = self._layouts[leader] = self._settle(accesses)
+        return found
+
+    def _settle(self, accesses: list[_Access]) -> Layout:
+        result = Layout()
+        for access in accesses:
+            result.stride = gcd(result.stride, access.stride)
+        kinds = {a.type for a in accesses}
+        if len(kinds) == 1:
+            only = next(iter(kinds))
+            width = self.layout.store_size(only)
+            if all(a.offset >= 0 and a.offset % width == 0 for a in accesses):
+                return Layout(width, {0: only})
+        for access in accesses:
+            if access.offset < 0:
+                result.conflict = True
+            offset = access.offset % result.stride if result.stride else access.offset
+            before = result.cells.setdefault(offset, access.type)
+            if before is not access.type:
+                result.cells[offset] = _stronger(before, access.type)
+                result.conflict = result.conflict or result.cells[offset] is _CLASH
+        return result
+
+
+_CLASH = StructType(())
+
+
+def _stronger(a: Type, b: Type) -> Type:
+    """Of an integer-typed and a float- or pointer-typed access of one cell, the latter tells the type."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, (FloatType, PointerType)) and not isinstance(other, (FloatType, PointerType)):
+            return one
+    return _CLASH
+
+
+def _gep_place(gep: GetElementPtr, layout: DataLayout) -> tuple[int, int]:
+    total, step = 0, 0
+    at = gep.source_type
+    for k, index in enumerate(gep.operands[1:]):
+        if k == 0:
+            size = layout.size_of(at)
+        elif isinstance(index, ConstInt) and isinstance(layout.resolve(at), StructType):
+            offset, at = layout.field_at(at, index.value)
+            total += offset
+            continue
+        else:
+            _, at = layout.field_at(at, 0)
+            size = layout.size_of(at)
+        if isinstance(index, ConstInt):
+            total += index.value * size
+        else:
+            step = gcd(step, size)
+    return total, step
+
+
+def flatten(type: Type, layout: DataLayout) -> list[tuple[int, Type]]:
+    """The scalars of a type and their byte offsets."""
+    resolved = layout.resolve(type)
+    if isinstance(resolved, StructType):
+        parts = zip(layout.offsets(resolved), resolved.fields, strict=True)
+        return [(o + inner, s) for o, f in parts for inner, s in flatten(f, layout)]
+    if isinstance(resolved, (ArrayType, VectorType)):
+        size = layout.size_of(resolved.element)
+        inner_cells = flatten(resolved.element, layout)
+        return [(k * size + o, s) for k in range(resolved.count) for o, s in inner_cells]
+    return [(0, resolved)]
