@@ -10,10 +10,12 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 from ferrodiff.adcore.errors import ReadError
 from ferrodiff.adcore.ir import types as ty
 from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.constants import global_ref
 from ferrodiff.adcore.ir.full import FULL, FullReader, call_head, read_raw
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -26,14 +28,20 @@ from ferrodiff.adcore.ir.instructions import (
     GetElementPtr,
     InsertValue,
     Instruction,
+    Invoke,
+    LandingPad,
     Load,
     Phi,
+    Resume,
     Return,
+    Select,
     Store,
     Unreachable,
 )
+from ferrodiff.adcore.ir.names import unquote_name
+from ferrodiff.adcore.ir.opcodes import BINARY, CASTS, COMPARISONS
 from ferrodiff.adcore.ir.scope import Scope, Unfit
-from ferrodiff.adcore.ir.text import NAME, Cursor, parse_type
+from ferrodiff.adcore.ir.text import LITERALS, NAME, Cursor, parse_type
 from ferrodiff.adcore.ir.types import FunctionType, Type
 from ferrodiff.adcore.ir.values import Block, Function
 
@@ -64,6 +72,7 @@ def _result(line: str) -> tuple[str, int]:
 
 
 Quick = Callable[["BodyReader", str], Instruction]
+C = TypeVar("C", bound=Call)
 
 
 class BodyReader(Scope):
@@ -150,7 +159,7 @@ class BodyReader(Scope):
         return value if value is not None else self.word(simple_type(kind), token)
 
     def quick_binary(self, body: str) -> Instruction:
-        left, comma, b = body.rpartition(", ")
+        left, _, b = body.rpartition(", ")
         head, _, a = left.rpartition(" ")
         found = _BINARY_HEADS.get(head)
         if found is None:
@@ -289,20 +298,35 @@ class BodyReader(Scope):
         return Unreachable()
 
     def quick_call(self, body: str) -> Instruction:
+        return self.quick_callee(body, Call)
+
+    def quick_invoke(self, body: str) -> Instruction:
+        head, _, targets = body.partition(_BREAK)
+        normal, _, unwind = targets.strip()[3:].partition(" unwind ")
+        insn = self.quick_callee(head, Invoke)
+        insn.normal = self.label(normal)
+        insn.unwind = self.label(unwind)
+        return insn
+
+    def quick_callee(self, body: str, cls: type[C]) -> C:
+        """A direct call without operand bundles, as the class given."""
         match = _DIRECT_CALLEE.search(body)
         if match is None or body.endswith("]"):
             raise Unfit
-        head = body[: match.start()]
+        start, after = match.span()
+        head = body[:start]
         known = _CALL_HEADS.get(head)
         if known is None:
             known = _CALL_HEADS[head] = call_head(head)
         tail, flags, convention, attributes, kind, declared = known
         end = body.rfind(")")
-        token = body[match.start() : match.end() - 1]
-        callee = self.word(ty.ptr, token) if token[1] != '"' else self.global_ref(match.group(1))
-        args, arg_attributes = self.quick_args(body[match.end() : end])
+        token = body[start : after - 1]
+        callee = LITERALS.get((ty.ptr, token))
+        if callee is None:
+            callee = LITERALS[(ty.ptr, token)] = global_ref(unquote_name(match.group(1)))
+        args, arg_attributes = self.quick_args(body[after:end]) if end > after else ([], [])
         function_type = declared or FunctionType(kind, tuple([a.type for a in args]))
-        return Call(
+        return cls(
             callee,
             function_type,
             args,
@@ -315,12 +339,32 @@ class BodyReader(Scope):
             tail=tail,
         )
 
+    def quick_select(self, body: str) -> Instruction:
+        parts = body.split(", ")
+        if len(parts) != 3:
+            raise Unfit
+        head, _, token = parts[0].rpartition(" ")
+        opcode, flags, kind = _BINARY_HEADS.get(head) or _split_head(head)
+        if flags or opcode != "select":
+            raise Unfit
+        condition = self.values.get(token)
+        return Select(
+            condition if condition is not None else self.word(kind, token),
+            self.typed(parts[1]),
+            self.typed(parts[2]),
+        )
+
+    def quick_resume(self, body: str) -> Instruction:
+        return Resume(self.typed(body[7:]))
+
+    def quick_landingpad(self, body: str) -> Instruction:
+        head, *clauses = body.split(_BREAK)
+        return LandingPad(simple_type(head[11:]), [c.strip() for c in clauses])
+
     def quick_args(self, text: str) -> tuple[list[Value], list[tuple[str, ...]]]:
         """A call's arguments, each one ``type attributes token``."""
         args: list[Value] = []
         attributes: list[tuple[str, ...]] = []
-        if not text:
-            return args, attributes
         pieces = text.split(", ") if "(" not in text else _split_arguments(text)
         values = self.values
         for piece in pieces:
@@ -391,16 +435,14 @@ def _split_arguments(text: str) -> list[str]:
 
 
 _QUICK: dict[str, Quick] = {
-    **dict.fromkeys(
-        "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem".split(),
-        BodyReader.quick_binary,
-    ),
-    **dict.fromkeys(["icmp", "fcmp"], BodyReader.quick_compare),
-    **dict.fromkeys(
-        "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr bitcast".split(),
-        BodyReader.quick_cast,
-    ),
+    **dict.fromkeys(BINARY, BodyReader.quick_binary),
+    **dict.fromkeys(CASTS, BodyReader.quick_cast),
+    **dict.fromkeys(COMPARISONS, BodyReader.quick_compare),
     **dict.fromkeys(["call", "tail"], BodyReader.quick_call),
+    "invoke": BodyReader.quick_invoke,
+    "select": BodyReader.quick_select,
+    "resume": BodyReader.quick_resume,
+    "landingpad": BodyReader.quick_landingpad,
     "load": BodyReader.quick_load,
     "store": BodyReader.quick_store,
     "getelementptr": BodyReader.quick_gep,

@@ -9,8 +9,19 @@ from ferrodiff.adcore.ir.instructions import Instruction
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 
 PRIMAL_METADATA = frozenset(
-    "noundef range nonnull align dereferenceable dereferenceable_or_null alias.scope noalias "
-    "invariant.load prof srcloc".split()
+    [
+        "noundef",
+        "range",
+        "nonnull",
+        "align",
+        "dereferenceable",
+        "dereferenceable_or_null",
+        "alias.scope",
+        "noalias",
+        "invariant.load",
+        "prof",
+        "srcloc",
+    ]
 )
 """Metadata that stays true of a copy of a primal instruction.
 

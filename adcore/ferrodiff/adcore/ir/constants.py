@@ -90,7 +90,7 @@ class ConstBytes(Constant):
 
 
 class ConstExpr(Constant):
-    """A constant expression: ``opcode``, constant ``operands``, ``flags``; ``source_type`` for getelementptr."""
+    """``opcode flags (operands)``; ``source_type`` for getelementptr."""
 
     __slots__ = ("flags", "opcode", "operands", "source_type")
     opcode: str
@@ -189,7 +189,7 @@ def _bfloat_bits(value: float) -> int:
 
 
 def float_from_text(type: FloatType, text: str) -> ConstFloat:
-    """The constant that LLVM text stands for; decimal and hexadecimal spellings of one number are one object."""
+    """The constant that LLVM text stands for; all spellings of one number are one object."""
     found = _INTERNED.get((type, text))
     if found is None:
         if not text.startswith("0x"):

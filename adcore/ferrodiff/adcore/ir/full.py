@@ -43,6 +43,7 @@ from ferrodiff.adcore.ir.instructions import (
     Unreachable,
     VAArg,
 )
+from ferrodiff.adcore.ir.opcodes import BINARY, CASTS, COMPARISONS
 from ferrodiff.adcore.ir.scope import Scope
 from ferrodiff.adcore.ir.text import NAME, Cursor, closing
 from ferrodiff.adcore.ir.types import FunctionType, Type
@@ -575,15 +576,9 @@ _RAW_TERMINATORS = frozenset({"indirectbr", "callbr", "catchswitch", "catchret",
 _RAW_VALUES: dict[str, Type] = {"catchpad": ty.token, "cleanuppad": ty.token, "catchswitch": ty.token}
 
 FULL: dict[str, Callable[[FullReader], Instruction]] = {
-    **dict.fromkeys(
-        "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem".split(), _binary
-    ),
-    **dict.fromkeys(
-        "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast "
-        "addrspacecast".split(),
-        _cast,
-    ),
-    **dict.fromkeys(["icmp", "fcmp"], _compare),
+    **dict.fromkeys(BINARY, _binary),
+    **dict.fromkeys(CASTS, _cast),
+    **dict.fromkeys(COMPARISONS, _compare),
     **dict.fromkeys(["call", "tail", "musttail", "notail"], _call),
     "fneg": _unary,
     "select": _select,

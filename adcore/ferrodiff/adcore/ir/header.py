@@ -17,10 +17,28 @@ _LOCAL_NAME = re.compile("%(" + NAME + ")")
 _METADATA = re.compile(r"(?: !([\w.]+) (!\d+))")
 _PERSONALITY = re.compile(r" ?personality (ptr @" + NAME + ")")
 LINKAGE_WORDS = frozenset(
-    "private internal available_externally linkonce weak common appending extern_weak linkonce_odr "
-    "weak_odr external default hidden protected dllimport dllexport dso_local dso_preemptable".split()
+    [
+        "private",
+        "internal",
+        "available_externally",
+        "linkonce",
+        "weak",
+        "common",
+        "appending",
+        "extern_weak",
+        "linkonce_odr",
+        "weak_odr",
+        "external",
+        "default",
+        "hidden",
+        "protected",
+        "dllimport",
+        "dllexport",
+        "dso_local",
+        "dso_preemptable",
+    ]
 )
-_GLOBAL_WORDS = frozenset("thread_local unnamed_addr local_unnamed_addr externally_initialized".split())
+_GLOBAL_WORDS = frozenset(["thread_local", "unnamed_addr", "local_unnamed_addr", "externally_initialized"])
 
 
 def _linkage(cursor: Cursor) -> str:

@@ -40,7 +40,9 @@ class UnaryOp(Instruction):
     __slots__ = ()
     opcode = "fneg"
 
-    def __init__(self, type: Type, value: Value, name: str | None = None, flags: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, type: Type, value: Value, name: str | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(type, [value], name, flags)
 
     def text(self) -> str:

@@ -1,13 +1,11 @@
-"""Names inside one function while its body is read: values, blocks, and references ahead of their definition."""
+"""Names inside one function while its body is read: values, blocks, and references ahead."""
 
 from __future__ import annotations
 
 import re
 
 from ferrodiff.adcore.errors import ReadError
-from ferrodiff.adcore.ir import types as ty
 from ferrodiff.adcore.ir.base import LocalValue, Value
-from ferrodiff.adcore.ir.constants import GlobalRef, global_ref
 from ferrodiff.adcore.ir.instruction import Instruction
 from ferrodiff.adcore.ir.names import unquote_name
 from ferrodiff.adcore.ir.text import LITERALS, TOKEN, literal
@@ -102,10 +100,6 @@ class Scope:
         if placeholder is None:
             placeholder = self.placeholders[token] = Placeholder(type, token)
         return placeholder
-
-    def global_ref(self, name: str) -> GlobalRef:
-        """The global whose name has the text ``name``."""
-        return global_ref(unquote_name(name), ty.ptr)
 
     def resolve(self) -> None:
         """Put the definitions in the place of all placeholders."""

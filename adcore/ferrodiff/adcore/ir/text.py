@@ -26,6 +26,7 @@ from ferrodiff.adcore.ir.constants import (
     zero,
 )
 from ferrodiff.adcore.ir.names import unescape, unquote_name
+from ferrodiff.adcore.ir.opcodes import CASTS
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, VectorType
 
 NAME = r'(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
@@ -48,10 +49,6 @@ _LOCAL = re.compile("%" + NAME)
 _TYPE_NAME = re.compile("%(" + NAME + ")")
 _STRING = re.compile(r'c"([^"]*)"')
 _ATTRIBUTE = re.compile(r'align \d+|(?:"[^"]*"|\w+)(?:=(?:"[^"]*"|\w+))?')
-_CASTS = frozenset(
-    "trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast "
-    "addrspacecast".split()
-)
 _PLAIN_TYPES: dict[str, Type] = {
     "ptr": ty.ptr,
     "void": ty.void,
@@ -347,7 +344,7 @@ class Cursor:
             source = self.type()
             self.expect(",")
         operands = [self.typed_constant()]
-        if word in _CASTS:
+        if word in CASTS:
             self.expect("to")
             self.type()
         while self.accept(","):
@@ -365,11 +362,36 @@ def _is_attribute(word: str, after: str) -> bool:
     return after == "(" or not word[0].isdigit()
 
 
-_LITERAL_WORDS = frozenset(
-    "true false null none undef poison zeroinitializer splat c getelementptr blockaddress asm "
-    "dso_local_equivalent no_cfi ptrauth add sub mul xor shl extractelement insertelement "
-    "shufflevector".split()
-) | _CASTS
+_LITERAL_WORDS = (
+    frozenset(
+        [
+            "true",
+            "false",
+            "null",
+            "none",
+            "undef",
+            "poison",
+            "zeroinitializer",
+            "splat",
+            "c",
+            "getelementptr",
+            "blockaddress",
+            "asm",
+            "dso_local_equivalent",
+            "no_cfi",
+            "ptrauth",
+            "add",
+            "sub",
+            "mul",
+            "xor",
+            "shl",
+            "extractelement",
+            "insertelement",
+            "shufflevector",
+        ]
+    )
+    | CASTS
+)
 
 
 def _literal(type: Type, word: str) -> Constant | None:
