@@ -121,13 +121,13 @@ def assemble(
     for line in declarations:
         required.setdefault(declared_name(line), line)
     appended.extend(line.rstrip("\n") + "\n" for name, line in required.items() if name not in known)
-    text = _apply(text, edits)
+    text = apply_edits(text, edits)
     if not appended:
         return text
     return text.rstrip("\n") + "\n\n" + "\n".join(appended)
 
 
-def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
+def apply_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
     """The text with each range replaced; ranges do not overlap."""
     pieces: list[str] = []
     position = 0

@@ -1,0 +1,1 @@
+"""Pass pipelines, machine code, execution. The only package that imports ``llvmlite.binding``."""
