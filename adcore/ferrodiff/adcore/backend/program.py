@@ -51,16 +51,6 @@ def read_program(files: Sequence[bytes]) -> Program:
     return Program(first, shims)
 
 
-def parse_text(text: str) -> Any:
-    """A module from IR text, verified. Raises `BackendError` with LLVM's words."""
-    try:
-        module = llvm.parse_assembly(text)
-        module.verify()
-    except RuntimeError as error:
-        raise BackendError(f"LLVM refused the generated IR: {error}") from error
-    return module
-
-
 def has_markers(module: Any) -> bool:
     """Whether a module calls for a derivative anywhere."""
     return any(function.is_declaration and function.name in _MARKERS for function in module.functions)

@@ -173,7 +173,8 @@ def _print(findings: list[Finding]) -> None:
     print()
     if missing:
         print(
-            f"missing: {', '.join(missing)}. `check`, `expand` and `lsp` work; the other commands need the above."
+            f"missing: {', '.join(missing)}. "
+            f"`check`, `expand` and `lsp` work; the other commands need the above."
         )
     else:
         print("everything works")

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def generated(analysis: FileAnalysis) -> list[dict[str, object]]:
-    """One object per derivative: function, derivative, mode, width, line (1-based, the annotation's), signature."""
+    """One object per derivative; `line` is 1-based and the annotation's."""
     return [
         {
             "function": function.name,

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
 
@@ -20,7 +21,10 @@ from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.paths import STANDARD_INPUT, read_source
 from ferrodiff.server.problems import message_of, severity
-from ferrodiff.server.render import Place, render
+from ferrodiff.server.render import Message, Place, render
+
+if TYPE_CHECKING:
+    from ferrodiff.analysis.rewrite import Note
 
 WORKSPACE = "/ferrodiff-workspace"
 """Stands for the folder the rewritten files go to until `Crate.write` knows it, so that the text, and with it
@@ -120,6 +124,7 @@ def load_crate(path: str, *, shadow_checks: bool = True, text: str | None = None
     loader = _Loader(path, shadow_checks)
     root = loader.load_root(text)
     _refuse_errors(loader.files)
+    _refuse_rewriting(loader.refused)
     return Crate(root, loader.files)
 
 
@@ -149,11 +154,23 @@ def _refuse_errors(files: list[SourceFile]) -> None:
         raise Reported("\n\n".join(blocks))
 
 
+def _refuse_rewriting(refused: list[tuple[str, SourceText, Note]]) -> None:
+    """Derivatives that cannot be written in Rust are errors at their annotation."""
+    blocks = []
+    for name, source, note in refused:
+        start = source.offset(note.line - 1, note.column - 1, "utf-8")
+        place = Place(name, source, Span(start, source.line_span(note.line - 1).end))
+        blocks.append(render(Message("error", note.message, place)))
+    if blocks:
+        raise Reported("\n\n".join(blocks))
+
+
 class _Loader:
     def __init__(self, path: str, shadow_checks: bool) -> None:
         self.argument = path
         self.shadow_checks = shadow_checks
         self.files: list[SourceFile] = []
+        self.refused: list[tuple[str, SourceText, Note]] = []
         self.root_folder = Path.cwd() if path == STANDARD_INPUT else Path(path).resolve().parent
         self.shown_folder = "" if path == STANDARD_INPUT else os.path.dirname(path)
         self.loading: set[Path] = set()
@@ -184,7 +201,9 @@ class _Loader:
             return text
         from ferrodiff.analysis.rewrite import rewrite
 
-        return rewrite(text, shadow_checks=self.shadow_checks, path=name).text
+        result = rewrite(text, shadow_checks=self.shadow_checks, path=name)
+        self.refused += [(name, analysis.source, note) for note in result.refused]
+        return result.text
 
     def _target(self, path: Path) -> str:
         relative = os.path.relpath(path, self.root_folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ferrodiff.adcore.backend import objects, passes
-from ferrodiff.adcore.backend.program import has_markers, llvm_version, parse_text, read_program
+from ferrodiff.adcore.backend.program import has_markers, llvm_version, read_program
 from ferrodiff.adcore.errors import BackendError
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.errors import Failure
@@ -112,4 +112,4 @@ def _differentiate(native: Native, begin: Callable[[str], None], keep_stages: bo
     if keep_stages:
         native.stages |= {"primal": text, "derivative": result.text}
     if not native.errors:
-        native.module = parse_text(result.text)
+        native.module = passes.parse(result.text)

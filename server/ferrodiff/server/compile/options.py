@@ -18,7 +18,9 @@ DEFAULT_EDITION = "2021"
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """Settings that change the code. `edition` None means: by `Cargo.toml`, else 2021, else what rustc asks for.
+    """Settings that change the code.
+
+    `edition` None means: by `Cargo.toml`, else 2021, else what rustc asks for.
 
     `panic` is `auto`, `abort` or `unwind`; `auto` aborts unless the program catches panics.
     """
@@ -33,6 +35,8 @@ class BuildOptions:
     panic: str = "auto"
     crate_name: str | None = None
     cfgs: tuple[str, ...] = ()
+    keep_unused: bool = False
+    """Functions that nothing calls stay in the program; always so where the output is no linked program."""
 
     def key(self) -> str:
         """Text that differs whenever the generated code may."""

@@ -88,19 +88,15 @@ def build_crate(
     return Built(output, compiled.warnings, clock.seconds)
 
 
-def stages(
-    path: str, options: BuildOptions, *, text: str | None = None, progress: Progress = _silent
-) -> tuple[Crate, Native]:
+def stages(crate: Crate, path: str, options: BuildOptions, *, progress: Progress = _silent) -> Native:
     """The program's IR before and after differentiation and after optimisation."""
-    crate = load_crate(path, shadow_checks=options.shadow_checks, text=text)
-    require_text(crate.root.source.text, crate.root.name)
     clock = _Clock(progress)
     toolchain = find_toolchain(options.toolchain)
     with workspace() as work, clock.step("rustc"):
         compiled = _rustc(crate, path, options, toolchain, work)
         clock.begin("load")
         native = differentiate(crate, compiled, options, toolchain, clock, keep_stages=True)
-    return crate, native
+    return native
 
 
 @contextmanager

@@ -94,6 +94,8 @@ def _compile(crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Pa
     command += ["--crate-name", crate_name(crate, options), "--crate-type", crate_type, "--edition", edition]
     command += _code_flags(crate, options)
     command += _emit_flags(emit, crate_type, output)
+    if options.keep_unused:
+        command.append("-Clink-dead-code")
     command += ["--remap-path-prefix", f"{work / 'source'}={_shown_folder(crate)}"]
     command += ["--error-format=json"]
     for cfg in options.cfgs:

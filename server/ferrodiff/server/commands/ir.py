@@ -1,0 +1,95 @@
+"""`ferrodiff ir FILE DERIVATIVE`: LLVM IR at a stage, or the report of a reverse derivative's tape."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from typing import Any
+
+from ferrodiff.server.commands.compiling import add_compile_arguments, build_options, progress_display
+from ferrodiff.server.compile.names import find_annotation
+from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
+from ferrodiff.server.paths import require_file
+
+STAGES = ("primal", "derivative", "optimized")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("file", metavar="FILE", help="the program's root file")
+    parser.add_argument("derivative", metavar="DERIVATIVE", help="the name given in the annotation")
+    parser.add_argument("--stage", choices=STAGES, default="optimized", help="default: optimized")
+    parser.add_argument("--asm", action="store_true", help="the optimised derivative in assembly language")
+    parser.add_argument("--module", action="store_true", help="the whole module, which llc and opt can read")
+    parser.add_argument("--report", action="store_true", help="what the reverse sweep keeps, and why")
+    parser.add_argument("--json", action="store_true", help="with --report: as JSON")
+    add_compile_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the IR of the functions that make up the derivative."""
+    from ferrodiff.server.compile.pipeline import load, stages
+
+    require_file(options.file)
+    settings = dataclasses.replace(build_options(options, "llvm-ir"), keep_unused=True)
+    crate = load(options.file, settings)
+    found = find_annotation(crate, options.derivative)
+    with progress_display() as progress:
+        native = stages(crate, options.file, settings, progress=progress)
+    if options.report:
+        return _report(native.derivatives, options.derivative, options.json)
+    if options.asm:
+        print(native.assembly())
+        return 0
+    text = native.stages[options.stage]
+    if options.module:
+        print(text)
+        return 0
+    name = found.function.bare_name if options.stage == "primal" else options.derivative
+    print(_functions(text, name, native.derivatives, options.derivative, options.stage))
+    return 0
+
+
+def _functions(ir: str, name: str, derivatives: list[Any], derivative: str, stage: str) -> str:
+    """The definitions that belong to a derivative at a stage, with their attribute groups."""
+    from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
+
+    symbols = defined(ir, name)
+    if stage != "primal":
+        generated = [str(getattr(item, "symbol", "")) for item in derivatives if _is(item, derivative)]
+        symbols += [symbol for symbol in generated if symbol and symbol not in symbols]
+    texts = [text for symbol in symbols if (text := definition(ir, symbol)) is not None]
+    if not texts:
+        raise Failure(
+            f"`{name}` is not in the compiled program",
+            help="a generic function exists only where it is used; call the derivative from `main`",
+            exit_code=EXIT_PROBLEMS,
+        )
+    body = "\n\n".join(texts)
+    groups = attribute_groups(ir, body)
+    return f"{body}\n\n{groups}" if groups else body
+
+
+def _is(item: Any, derivative: str) -> bool:
+    return str(getattr(item, "derivative", getattr(item, "name", ""))) == derivative
+
+
+def _report(derivatives: list[Any], derivative: str, as_json: bool) -> int:
+    reports = [
+        report
+        for item in derivatives
+        if _is(item, derivative) and (report := getattr(item, "report", None)) is not None
+    ]
+    if as_json:
+        print(json.dumps([_plain(report) for report in reports], indent=2))
+    elif not reports:
+        print(f"`{derivative}` keeps nothing: there is no tape")
+    else:
+        print("\n\n".join(str(report) for report in reports))
+    return 0
+
+
+def _plain(report: Any) -> Any:
+    convert = getattr(report, "as_dict", None)
+    return convert() if convert is not None else str(report)
