@@ -1,0 +1,395 @@
+"""The server object: one client's documents, settings and background work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ferrodiff.analysis.document import FileAnalysis
+from lsprotocol import types as t
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
+
+from ferrodiff.server.lsp.abilities import Abilities, abilities_of
+from ferrodiff.server.lsp.convert import path_of, same_uri
+from ferrodiff.server.lsp.documents import Documents
+from ferrodiff.server.lsp.index import Derivative, WorkspaceIndex, rust_files
+from ferrodiff.server.lsp.progress import Progress
+from ferrodiff.server.lsp.protocol import FerrodiffProtocol
+from ferrodiff.server.lsp.results import ResultStore
+from ferrodiff.server.lsp.settings import SECTION, Settings, parse_settings
+from ferrodiff.server.lsp.transport import ReaderThread
+from ferrodiff.server.version import version
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.virtual import VirtualDocuments
+
+logger = logging.getLogger(__name__)
+
+_PARENT_CHECK_SECONDS = 5.0
+_CONFIGURATION_SECONDS = 5.0
+_STEP_SECONDS = 0.015
+
+
+class _Writer:
+    """The client's input; writes come from the event loop's thread alone but are locked all the same."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self._stream.write(data)
+            self._stream.flush()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.close()
+
+
+class FerrodiffServer(LanguageServer):
+    """Holds the state that features share. Features register themselves with `feature_of`."""
+
+    protocol: FerrodiffProtocol
+    schemes = ("ferrodiff",)
+    requests = ("ferrodiff/content",)
+
+    def __init__(self) -> None:
+        super().__init__(
+            "ferrodiff",
+            version(),
+            text_document_sync_kind=t.TextDocumentSyncKind.Incremental,
+            protocol_cls=FerrodiffProtocol,
+            converter_factory=default_converter,
+        )
+        self.documents = Documents()
+        self.settings = Settings()
+        self.abilities = Abilities()
+        self.index = WorkspaceIndex()
+        self.results = ResultStore()
+        self.virtual: VirtualDocuments
+        self.executor: Callable[[t.ExecuteCommandParams], Coroutine[Any, Any, Any]] | None = None
+        self.on_text: list[Callable[[str, bool], None]] = []
+        """Called with a URI and whether it was just opened, whenever a text changed."""
+        self.on_close: list[Callable[[str], None]] = []
+        self.on_settings: list[Callable[[], None]] = []
+        self.on_results: list[Callable[[], None]] = []
+        self.on_initialize: list[Callable[[], None]] = []
+        self.on_initialized: list[Callable[[], None]] = []
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopped: asyncio.Event | None = None
+        self._exit_code = 0
+        self._initialization_options: Any = None
+
+    # -- features ------------------------------------------------------------------------------------
+
+    def feature_of(
+        self, method: str, handler: Callable[..., Any], options: Any = None, empty: Any = None
+    ) -> None:
+        """Registers ``handler(server, params)``; a failure is logged and `empty` answered."""
+        if asyncio.iscoroutinefunction(handler):
+
+            async def guarded_async(params: Any) -> Any:
+                try:
+                    return await handler(self, params)
+                except JsonRpcException:
+                    raise
+                except Exception:
+                    logger.exception("%s failed", method)
+                    return empty
+
+            self.feature(method, options)(guarded_async)
+            return
+
+        def guarded(params: Any) -> Any:
+            try:
+                return handler(self, params)
+            except JsonRpcException:
+                raise
+            except Exception:
+                logger.exception("%s failed", method)
+                return empty
+
+        self.feature(method, options)(guarded)
+
+    @property
+    def encoding(self) -> str:
+        """The position encoding agreed with the client."""
+        encoding = self.workspace.position_encoding
+        return str(getattr(encoding, "value", encoding) or "utf-16")
+
+    async def execute(self, params: t.ExecuteCommandParams) -> Any:
+        """`workspace/executeCommand`."""
+        if self.executor is None:
+            raise JsonRpcInvalidParams(f"no such command: {params.command}")
+        return await self.executor(params)
+
+    # -- documents -----------------------------------------------------------------------------------
+
+    def did_open(self, params: t.DidOpenTextDocumentParams) -> None:
+        if self.documents.open(params.text_document) is not None:
+            self._text_changed(params.text_document.uri, True)
+
+    def did_change(self, params: t.DidChangeTextDocumentParams) -> None:
+        if self.documents.change(params.text_document, params.content_changes, self.encoding) is not None:
+            self._text_changed(params.text_document.uri, False)
+
+    def did_close(self, params: t.DidCloseTextDocumentParams) -> None:
+        if self.documents.close(params.text_document.uri) is not None:
+            self.call(self.on_close, params.text_document.uri)
+
+    def _text_changed(self, uri: str, opened: bool) -> None:
+        self.call(self.on_text, uri, opened)
+
+    def call(self, listeners: list[Callable[..., None]], *arguments: Any) -> None:
+        for listener in listeners:
+            try:
+                listener(*arguments)
+            except Exception:
+                logger.exception("a listener failed")
+
+    def analyses(self) -> list[tuple[str, int | None, FileAnalysis]]:
+        """URI, version and analysis of every file with annotations; open files as the editor has them."""
+        opened = [(document.uri, document.version, document.analysis) for document in self.documents]
+        known = {same_uri(uri) for uri, _, _ in opened}
+        closed = [(uri, None, analysis) for uri, analysis in self.index.files() if same_uri(uri) not in known]
+        return [*opened, *closed]
+
+    def derivatives(self) -> list[Derivative]:
+        """Every derivative of the workspace."""
+        return self.index.derivatives((document.uri, document.analysis) for document in self.documents)
+
+    def derivatives_named(self, name: str, uri: str | None = None) -> list[Derivative]:
+        """The derivatives called `name`; those of file `uri` alone if it has any."""
+        found = [derivative for derivative in self.derivatives() if derivative.name == name]
+        here = [
+            derivative
+            for derivative in found
+            if uri is not None and same_uri(derivative.uri) == same_uri(uri)
+        ]
+        return here or found
+
+    async def build_index(self, folders: list[Path] | None = None) -> None:
+        """Reads the workspace's Rust files, in steps so that requests are answered in between."""
+        chosen = self.index.folders if folders is None else folders
+        if not self.settings.index_enable or not chosen:
+            self.index.complete = True
+            return
+        self.status("ok", "indexing", quiescent=False)
+        async with Progress(self, "Ferrodiff: indexing annotations") as progress:
+            files = await asyncio.to_thread(rust_files, chosen, self.settings.index_files)
+            paused = time.monotonic()
+            for number, path in enumerate(files):
+                if progress.cancelled.is_set():
+                    break
+                self.index.read(path)
+                if time.monotonic() - paused > _STEP_SECONDS:
+                    progress.report(f"{number + 1}/{len(files)}", (number + 1) * 100 // len(files))
+                    await asyncio.sleep(0)
+                    paused = time.monotonic()
+            progress.finish(f"{len(self.index)} files with annotations")
+        self.index.complete = True
+        self.status("ok")
+        self.refresh()
+
+    # -- settings and life ---------------------------------------------------------------------------
+
+    def initialize(self, params: t.InitializeParams) -> None:
+        """Takes what `initialize` says; called before capabilities are computed."""
+        self.abilities = abilities_of(params.capabilities)
+        self._initialization_options = params.initialization_options
+        self.index.folders = [path for uri in self.folder_uris(params) if (path := path_of(uri)) is not None]
+        self._take_settings(params.initialization_options, report=False)
+        self.call(self.on_initialize)
+
+    def folder_uris(self, params: t.InitializeParams) -> list[str]:
+        if params.workspace_folders:
+            return [folder.uri for folder in params.workspace_folders]
+        return [params.root_uri] if params.root_uri else []
+
+    async def initialized(self) -> None:
+        """What needs the client to listen: reports, registrations, the settings it holds, the index."""
+        self._take_settings(self._initialization_options, report=True)
+        await self._register()
+        await self.fetch_settings()
+        self.call(self.on_initialized)
+        self._watch_parent()
+        self.status("ok")
+        await self.build_index()
+
+    async def fetch_settings(self) -> None:
+        """Asks the client for its settings, if it can be asked."""
+        if not self.abilities.configuration:
+            return
+        item = t.ConfigurationItem(section=SECTION)
+        try:
+            request = self.workspace_configuration_async(t.ConfigurationParams(items=[item]))
+            answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
+        except Exception as error:
+            logger.warning("the client did not give its settings: %s", error)
+            return
+        if answer and answer[0] is not None:
+            self._take_settings(answer[0], report=True)
+
+    def settings_changed(self, raw: Any) -> None:
+        """`workspace/didChangeConfiguration`: pull if possible, else take what was sent."""
+        if self.abilities.configuration:
+            self.spawn(self.fetch_settings())
+        elif raw is not None:
+            self._take_settings(raw, report=True)
+
+    def _take_settings(self, raw: Any, report: bool) -> None:
+        before = self.settings
+        self.settings, problems = parse_settings(_plain(raw))
+        if report:
+            for problem in problems:
+                message = f"Ferrodiff: {problem.message}"
+                self.window_show_message(t.ShowMessageParams(t.MessageType.Warning, message))
+        if self.settings != before:
+            self.call(self.on_settings)
+
+    async def _register(self) -> None:
+        wanted: list[t.Registration] = []
+        if self.abilities.watching:
+            watchers = [t.FileSystemWatcher(glob_pattern=glob) for glob in ("**/*.rs", "**/Cargo.toml")]
+            options = t.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+            wanted.append(t.Registration("ferrodiff-files", t.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
+        if self.abilities.configuration_registration:
+            registration = t.DidChangeConfigurationRegistrationOptions(section=SECTION)
+            wanted.append(
+                t.Registration("ferrodiff-settings", t.WORKSPACE_DID_CHANGE_CONFIGURATION, registration)
+            )
+        if not wanted:
+            return
+        try:
+            request = self.client_register_capability_async(t.RegistrationParams(wanted))
+            await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
+        except Exception as error:
+            logger.warning("the client refused a registration: %s", error)
+
+    def status(self, health: str, message: str | None = None, quiescent: bool = True) -> None:
+        """rust-analyzer's status notification, to clients that ask for it."""
+        if self.abilities.status:
+            params = {"health": health, "quiescent": quiescent, "message": message}
+            self.protocol.notify("experimental/serverStatus", params)
+
+    @property
+    def reads_virtual(self) -> bool:
+        """Whether the client shows `ferrodiff:` documents."""
+        return self.abilities.content
+
+    def scratch(self, name: str, text: str) -> Path:
+        """A file for a client that shows nothing but files; it lives as long as the server."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="ferrodiff-")
+        path = Path(self._scratch.name) / re.sub(r"[^\w.-]", "_", name)
+        path.write_text(text, "utf-8", "replace")
+        return path
+
+    def refresh(self) -> None:
+        """Asks the client to ask again for what depends on results or settings."""
+        if self.abilities.refresh_diagnostics and self.abilities.pull:
+            self._request(self.workspace_diagnostic_refresh)
+        if self.abilities.refresh_hints:
+            self._request(self.workspace_inlay_hint_refresh)
+        if self.abilities.refresh_lenses:
+            self._request(self.workspace_code_lens_refresh)
+
+    def _request(self, send: Callable[[None], Any]) -> None:
+        with contextlib.suppress(Exception):
+            send(None)
+
+    # -- background work -----------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Runs a coroutine in the background; a failure is logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("background work failed", exc_info=error)
+
+    def cancel_work(self) -> None:
+        """Cancels everything in the background; runs kill their process groups when cancelled."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _watch_parent(self) -> None:
+        """Ends the server when the editor that started it died without closing the pipe."""
+        pid = self.process_id
+        # A client in another process namespace names a process that does not exist here.
+        if pid is not None and pid > 0 and hasattr(os, "getppid") and _alive(pid):
+            self.spawn(self._parent_loop(pid))
+
+    async def _parent_loop(self, pid: int) -> None:
+        while _alive(pid):
+            await asyncio.sleep(_PARENT_CHECK_SECONDS)
+        logger.warning("the client's process is gone")
+        self.stop(1)
+
+    # -- the conversation ----------------------------------------------------------------------------
+
+    def stop(self, code: int) -> None:
+        """Ends the conversation."""
+        self._exit_code = code
+        if self._stopped is not None:
+            self._stopped.set()
+
+    def _stream_ended(self) -> None:
+        self.stop(0 if self.protocol._shutdown else 1)
+
+    async def converse(self, incoming: BinaryIO, outgoing: BinaryIO) -> int:
+        """Serves one client until it leaves; returns the exit code the specification asks for."""
+        loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self.protocol.set_writer(_Writer(outgoing))
+
+        def deliver(body: bytes) -> None:
+            loop.call_soon_threadsafe(self.protocol.handle_body, body)
+
+        def ended() -> None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._stream_ended)
+
+        ReaderThread(incoming, deliver, ended).start()
+        await self._stopped.wait()
+        self.cancel_work()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=2.0)
+        return self._exit_code
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """pygls turns unknown objects into named tuples; settings are read as JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    fields = getattr(value, "_asdict", None)
+    if callable(fields):
+        return {key: _plain(item) for key, item in fields().items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,269 @@
+"""Diagnostics: pulled by clients that can, pushed to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferrodiff.analysis.document import FileAnalysis
+from lsprotocol import types as t
+
+from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp.convert import range_of, same_uri, uri_of
+from ferrodiff.server.lsp.results import Finding
+from ferrodiff.server.lsp.settings import Settings
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.app import FerrodiffServer
+
+SOURCE = "ferrodiff"
+MAXIMUM = 1000
+_SEVERITIES = {
+    "error": t.DiagnosticSeverity.Error,
+    "warning": t.DiagnosticSeverity.Warning,
+    "info": t.DiagnosticSeverity.Information,
+    "information": t.DiagnosticSeverity.Information,
+    "hint": t.DiagnosticSeverity.Hint,
+}
+
+
+def severity_of(diagnostic: Diagnostic, settings: Settings) -> str:
+    """The severity's word after the user's settings; ``off`` for none."""
+    own = str(getattr(diagnostic.severity, "value", diagnostic.severity)).lower()
+    return settings.diagnostics_severity.get(diagnostic.code, own)
+
+
+def diagnostics_of(
+    uri: str,
+    analysis: FileAnalysis,
+    findings: Iterable[Finding],
+    settings: Settings,
+    encoding: str,
+    related: bool = True,
+) -> list[t.Diagnostic]:
+    """A file's diagnostics as the protocol has them: the analysis' own, then what runs have found."""
+    if not settings.diagnostics_enable:
+        return []
+    result = []
+    for diagnostic in analysis.diagnostics[:MAXIMUM]:
+        severity = _SEVERITIES.get(severity_of(diagnostic, settings))
+        if severity is not None:
+            result.append(_converted(uri, analysis.source, diagnostic, severity, encoding, related))
+    result += [_found(uri, analysis.source, finding, encoding) for finding in findings]
+    return result
+
+
+def _converted(
+    uri: str,
+    source: SourceText,
+    diagnostic: Diagnostic,
+    severity: t.DiagnosticSeverity,
+    encoding: str,
+    related: bool,
+) -> t.Diagnostic:
+    message = diagnostic.message
+    if diagnostic.notes:
+        message += "".join(f"\n{note}" for note in diagnostic.notes)
+    if not related:
+        message += "".join(
+            f"\nline {source.line_col(item.span.start)[0] + 1}: {item.message}" for item in diagnostic.related
+        )
+    page = page_of(diagnostic.code)
+    return t.Diagnostic(
+        range=range_of(source, diagnostic.span, encoding),
+        message=message,
+        severity=severity,
+        code=diagnostic.code,
+        code_description=t.CodeDescription(page) if page else None,
+        source=SOURCE,
+        tags=_tags(diagnostic),
+        related_information=[
+            t.DiagnosticRelatedInformation(
+                t.Location(uri, range_of(source, item.span, encoding)), item.message
+            )
+            for item in diagnostic.related
+        ]
+        if related and diagnostic.related
+        else None,
+    )
+
+
+def _tags(diagnostic: Diagnostic) -> list[t.DiagnosticTag] | None:
+    names = {str(getattr(tag, "value", tag)).lower() for tag in getattr(diagnostic, "tags", ())}
+    tags = [t.DiagnosticTag.Deprecated] if "deprecated" in names else []
+    tags += [t.DiagnosticTag.Unnecessary] if "unnecessary" in names else []
+    return tags or None
+
+
+def _found(uri: str, source: SourceText, finding: Finding, encoding: str) -> t.Diagnostic:
+    start = source.line_span(finding.line) if finding.column is None else _place(source, finding)
+    text = source.slice(start)
+    indent = len(text) - len(text.lstrip()) if finding.column is None else 0
+    return t.Diagnostic(
+        range=range_of(source, Span(start.start + indent, start.end), encoding),
+        message=finding.message,
+        severity=_SEVERITIES.get(finding.severity, t.DiagnosticSeverity.Error),
+        code=finding.code,
+        source=SOURCE,
+    )
+
+
+def _place(source: SourceText, finding: Finding) -> Span:
+    """From the column to the end of the token there."""
+    line = source.line_span(finding.line)
+    start = min(line.start + (finding.column or 0), line.end)
+    end = start
+    while end < line.end and (chr(source.data[end]).isalnum() or source.data[end] == ord("_")):
+        end += 1
+    return Span(start, end if end > start else line.end)
+
+
+def page_of(code: str) -> str | None:
+    """The page that explains a code, where the documentation is at hand."""
+    folder = _documentation()
+    page = folder / f"{code}.md" if folder is not None else None
+    return uri_of(page) if page is not None and code in _pages() else None
+
+
+_cache: dict[str, object] = {}
+
+
+def _documentation() -> Path | None:
+    if "folder" not in _cache:
+        candidates = (parent / "docs" / "diagnostics" for parent in Path(__file__).resolve().parents[3:6])
+        _cache["folder"] = next((folder for folder in candidates if folder.is_dir()), None)
+    folder = _cache["folder"]
+    return folder if isinstance(folder, Path) else None
+
+
+def _pages() -> frozenset[str]:
+    if "pages" not in _cache:
+        folder = _documentation()
+        _cache["pages"] = frozenset(page.stem for page in folder.glob("*.md")) if folder else frozenset()
+    pages = _cache["pages"]
+    return pages if isinstance(pages, frozenset) else frozenset()
+
+
+# -- the shell ---------------------------------------------------------------------------------------
+
+
+def register(server: FerrodiffServer) -> None:
+    pusher = Pusher(server)
+    server.on_text.append(pusher.changed)
+    server.on_close.append(pusher.closed)
+    server.on_settings.append(pusher.everything)
+    server.on_results.append(pusher.everything)
+    server.on_initialize.append(lambda: _register_pull(server))
+
+
+def _register_pull(server: FerrodiffServer) -> None:
+    """A client that pulls and is also pushed to would show everything twice."""
+    if not server.abilities.pull:
+        return
+    options = t.DiagnosticOptions(
+        identifier=SOURCE, inter_file_dependencies=False, workspace_diagnostics=True, work_done_progress=False
+    )
+    empty = t.RelatedFullDocumentDiagnosticReport(items=[])
+    server.feature_of(t.TEXT_DOCUMENT_DIAGNOSTIC, _pull, options, empty)
+    server.feature_of(t.WORKSPACE_DIAGNOSTIC, _pull_workspace, None, t.WorkspaceDiagnosticReport(items=[]))
+
+
+def current(server: FerrodiffServer, uri: str, analysis: FileAnalysis) -> list[t.Diagnostic]:
+    """A file's diagnostics now."""
+    related = server.abilities.related or server.abilities.pull
+    findings = server.results.findings(uri, analysis)
+    return diagnostics_of(uri, analysis, findings, server.settings, server.encoding, related)
+
+
+def _identity(items: Sequence[t.Diagnostic]) -> str:
+    """Equal for equal reports: a client that has this one need not get it again."""
+    state = hashlib.blake2b(digest_size=12)
+    for item in items:
+        place = item.range
+        state.update(
+            f"{item.code}{place.start.line}:{place.start.character}-{place.end.line}:{place.end.character}"
+            f"{item.severity}{item.message}\0".encode("utf-8", "replace")
+        )
+    return state.hexdigest()
+
+
+def _pull(
+    server: FerrodiffServer, params: t.DocumentDiagnosticParams
+) -> t.RelatedFullDocumentDiagnosticReport | t.RelatedUnchangedDocumentDiagnosticReport:
+    opened = server.documents.get(params.text_document.uri)
+    items = current(server, opened.uri, opened.analysis) if opened is not None else []
+    identity = _identity(items)
+    if params.previous_result_id == identity:
+        return t.RelatedUnchangedDocumentDiagnosticReport(result_id=identity)
+    return t.RelatedFullDocumentDiagnosticReport(items=items, result_id=identity)
+
+
+def _pull_workspace(
+    server: FerrodiffServer, params: t.WorkspaceDiagnosticParams
+) -> t.WorkspaceDiagnosticReport:
+    previous = {same_uri(item.uri): item.value for item in params.previous_result_ids}
+    reports: list[t.WorkspaceFullDocumentDiagnosticReport | t.WorkspaceUnchangedDocumentDiagnosticReport] = []
+    seen: set[str] = set()
+    for uri, version, analysis in server.analyses():
+        seen.add(same_uri(uri))
+        items = current(server, uri, analysis)
+        identity = _identity(items)
+        if previous.get(same_uri(uri)) == identity:
+            reports.append(t.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity, version))
+        else:
+            reports.append(t.WorkspaceFullDocumentDiagnosticReport(uri, items, version, identity))
+    # A file that has no annotations any more: take away what the client still shows.
+    empty = _identity(())
+    for item in params.previous_result_ids:
+        if same_uri(item.uri) not in seen and item.value != empty:
+            reports.append(t.WorkspaceFullDocumentDiagnosticReport(item.uri, [], None, empty))
+    return t.WorkspaceDiagnosticReport(reports)
+
+
+class Pusher:
+    """Publishes after a pause in typing, always for the newest version."""
+
+    def __init__(self, server: FerrodiffServer) -> None:
+        self._server = server
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def changed(self, uri: str, opened: bool) -> None:
+        if self._server.abilities.pull:
+            return
+        self._schedule(uri, 0.0 if opened else self._server.settings.diagnostics_debounce / 1000)
+
+    def everything(self) -> None:
+        if self._server.abilities.pull:
+            return
+        for opened in self._server.documents:
+            self._schedule(opened.uri, 0.0)
+
+    def closed(self, uri: str) -> None:
+        timer = self._timers.pop(same_uri(uri), None)
+        if timer is not None:
+            timer.cancel()
+        if not self._server.abilities.pull:
+            self._server.text_document_publish_diagnostics(
+                t.PublishDiagnosticsParams(uri=uri, diagnostics=[])
+            )
+
+    def _schedule(self, uri: str, delay: float) -> None:
+        timer = self._timers.pop(same_uri(uri), None)
+        if timer is not None:
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[same_uri(uri)] = loop.call_later(delay, self._publish, uri)
+
+    def _publish(self, uri: str) -> None:
+        self._timers.pop(same_uri(uri), None)
+        opened = self._server.documents.get(uri)
+        if opened is None:
+            return
+        items = current(self._server, opened.uri, opened.analysis)
+        self._server.text_document_publish_diagnostics(
+            t.PublishDiagnosticsParams(uri=opened.uri, diagnostics=items, version=opened.version)
+        )

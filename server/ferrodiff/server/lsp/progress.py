@@ -1,0 +1,88 @@
+"""Work-done progress with cancellation, for work that may take over half a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as t
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.app import FerrodiffServer
+
+logger = logging.getLogger(__name__)
+
+_CREATE_SECONDS = 2.0
+
+
+class Progress:
+    """``async with Progress(server, title) as progress``: shown where the client can show it.
+
+    `cancelled` is set when the user cancels. A client's own token is used as it is; otherwise one is made
+    if the client can make it, and everything is silent if it cannot.
+    """
+
+    def __init__(
+        self,
+        server: FerrodiffServer,
+        title: str,
+        token: t.ProgressToken | None = None,
+        cancellable: bool = True,
+    ) -> None:
+        self._server = server
+        self._title = title
+        self._token = token
+        self._cancellable = cancellable
+        self._message = "done"
+        self.cancelled = asyncio.Event()
+
+    async def __aenter__(self) -> Progress:
+        if self._token is None and self._server.abilities.progress:
+            self._token = await self._create()
+        if self._token is not None:
+            progress = self._server.work_done_progress
+            progress.begin(
+                self._token, t.WorkDoneProgressBegin(title=self._title, cancellable=self._cancellable)
+            )
+            if (future := progress.tokens.get(self._token)) is not None:
+                future.add_done_callback(lambda _: self.cancelled.set())
+        return self
+
+    async def _create(self) -> t.ProgressToken | None:
+        token = f"ferrodiff-{uuid.uuid4()}"
+        request = self._server.protocol.send_request_async(
+            t.WINDOW_WORK_DONE_PROGRESS_CREATE, t.WorkDoneProgressCreateParams(token=token)
+        )
+        try:
+            await asyncio.wait_for(request, _CREATE_SECONDS)
+        except Exception as error:
+            logger.warning("the client did not create a progress token: %s", error)
+            return None
+        return token
+
+    def report(self, message: str, percentage: int | None = None) -> None:
+        if self._token is not None:
+            value = t.WorkDoneProgressReport(message=message, percentage=percentage)
+            self._server.work_done_progress.report(self._token, value)
+
+    def finish(self, message: str) -> None:
+        """The message shown at the end."""
+        self._message = message
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._token is None:
+            return
+        progress = self._server.work_done_progress
+        with contextlib.suppress(Exception):
+            progress.end(self._token, t.WorkDoneProgressEnd(message=self._message))
+        # pygls refuses a token it still knows.
+        progress.tokens.pop(self._token, None)
