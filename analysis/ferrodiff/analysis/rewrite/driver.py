@@ -1,0 +1,281 @@
+"""A program that calls one derivative and prints what comes out.
+
+The program is the user's file, rewritten, with its own `main` renamed, a function beside the derivative that
+builds the inputs from Rust expressions, calls it and prints, and a new `main` after the last line. So every type,
+constant and helper the user can name in that place works in an input expression.
+
+Each output is one line of JSON: `{"name": .., "role": .., "lane": .., "value": ..}` where `value` is a string with
+the value as Rust's `{:?}` prints it (`<type>` for types without `Debug`).
+
+| role | name | what |
+|---|---|---|
+| `input` | parameter | what the derivative was called with |
+| `primal` | `return` or a `&mut` parameter | the primal's result |
+| `tangent` | `return` or a shadow | forward mode, one for each lane |
+| `gradient` | an `Active` parameter or a shadow | reverse mode |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ferrodiff.analysis.model import Activity, Function
+from ferrodiff.analysis.rewrite.body import Plan, Slot
+from ferrodiff.analysis.rewrite.edits import Replacement, insert, replace_keeping_lines
+from ferrodiff.analysis.rewrite.inputs import Input, Owner, inputs_of
+from ferrodiff.analysis.rewrite.source import Derivative, Generated, Rewriter
+from ferrodiff.analysis.rewrite.support import LINTS
+from ferrodiff.analysis.text import encode
+
+SHOW_MODULE = "__ferrodiff_show"
+_ENTRY = "__ferrodiff_drive"
+_NO_MAIN = re.compile(rb"#!\s*\[\s*no_main\s*\]")
+
+_SHOW = f"""\
+#[doc(hidden)] #[allow({LINTS})]
+mod {SHOW_MODULE} {{
+    extern crate std;
+    use std::{{any::type_name, fmt::{{Debug, Write}}, format, println, string::String}};
+
+    /// Prints a value by `Debug` where it has it: method lookup finds `ByDebug` first.
+    pub struct Show<'a, T: ?Sized>(pub &'a T);
+    pub trait ByDebug {{
+        fn show(&self) -> String;
+    }}
+    impl<'a, T: Debug + ?Sized> ByDebug for Show<'a, T> {{
+        fn show(&self) -> String {{ format!("{{:?}}", self.0) }}
+    }}
+    pub trait ByName {{
+        fn show(&self) -> String;
+    }}
+    impl<'a, 'b, T: ?Sized> ByName for &'b Show<'a, T> {{
+        fn show(&self) -> String {{ format!("<{{}}>", type_name::<T>()) }}
+    }}
+    pub fn emit(name: &str, role: &str, lane: usize, value: &str) {{
+        let mut text = String::new();
+        for c in value.chars() {{
+            match c {{
+                '"' | '\\\\' => {{ text.push('\\\\'); text.push(c) }}
+                c if c < ' ' => {{ let _ = write!(text, "\\\\u{{:04x}}", c as u32); }}
+                c => text.push(c),
+            }}
+        }}
+        println!("{{{{\\"name\\": \\"{{name}}\\", \\"role\\": \\"{{role}}\\", \\"lane\\": {{lane}}, \\"value\\": \\"{{text}}\\"}}}}");
+    }}
+    /// The elements of a unit vector, one after the other.
+    pub struct Unit {{
+        at: usize,
+        hot: usize,
+    }}
+    impl Unit {{
+        pub fn new(hot: usize) -> Unit {{ Unit {{ at: 0, hot }} }}
+        pub fn next<T: From<i8>>(&mut self) -> T {{
+            self.at += 1;
+            T::from((self.at - 1 == self.hot) as i8)
+        }}
+    }}
+}}
+"""
+
+
+class NoDriver(Exception):
+    """The derivative cannot be run; the message says why, `help` what to do."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A program that runs one derivative."""
+
+    text: str
+    derivative: Derivative
+    inputs: tuple[Input, ...]
+
+
+def driver(
+    text: str,
+    derivative: str,
+    inputs: Mapping[str, str] | None = None,
+    *,
+    shadow_checks: bool = True,
+    path: str = "<file>",
+) -> Driver:
+    """The program that calls `derivative` (a name, or `Type::name`).
+
+    `inputs` are Rust expressions by parameter name; `[..]` is enough for a slice. Missing ones come from the
+    `// ferrodiff: x = .., n = ..` comment above the annotation, then from the parameter's type.
+    Raises `NoDriver` for unknown derivatives and inputs.
+    """
+    work = Rewriter(text, shadow_checks=shadow_checks, path=path)
+    work.run()
+    chosen = _choose(work, derivative)
+    owners = list(_owners(work, chosen, dict(inputs or {})))
+    _place(work, chosen, _function(chosen, owners))
+    work.edits += _without_main(work)
+    main = (
+        f'#[allow({LINTS})] fn main() {{ unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }} }}\n'
+    )
+    return Driver(work.text((_SHOW, main)), chosen.derivative, tuple(owner.input for owner in owners))
+
+
+def _choose(work: Rewriter, name: str) -> Generated:
+    owner, _, simple = name.rpartition("::")
+    simple = simple.removeprefix("r#")
+    found = [
+        g
+        for g in work.generated
+        if g.derivative.derivative == simple and (not owner or owner in _qualifiers(g.plan.function))
+    ]
+    if found:
+        return found[0]
+    reasons = [note.message for note in work.refused if note.derivative == simple]
+    if reasons:
+        raise NoDriver(f"`{simple}` cannot be generated: {reasons[0]}")
+    known = ", ".join(f"`{g.derivative.derivative}`" for g in work.generated)
+    raise NoDriver(f"no derivative is called `{name}`", f"the file has {known}" if known else "the file has none")
+
+
+def _qualifiers(function: Function) -> set[str]:
+    container = function.container_info
+    names = {"::".join(container.modules)}
+    if container.self_type:
+        names |= {container.self_type, container.self_type.split("<")[0]}
+    return names
+
+
+def _owners(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterator[Owner]:
+    owners = inputs_of(work.source, chosen.plan, given)
+    known = [owner.input.name for owner in owners]
+    for name in given:
+        if name not in known:
+            raise NoDriver(
+                f"`{chosen.derivative.derivative}` has no parameter `{name}`",
+                "its parameters are " + ", ".join(f"`{n}`" for n in known) if known else "it has no parameters",
+            )
+    for owner in owners:
+        if owner.missing:
+            raise NoDriver(
+                f"no value for `{owner.input.name}`: {owner.missing}",
+                f"give one with `--arg {owner.input.name}=<Rust expression>`",
+            )
+    yield from owners
+
+
+# --- the function beside the derivative --------------------------------------------------------------------------
+
+
+def _function(chosen: Generated, owners: list[Owner]) -> str:
+    plan = chosen.plan
+    show = plan.support.rsplit("::", 1)[0] + f"::{SHOW_MODULE}"
+    statements = [
+        f"use {show}::{{ByDebug as _, ByName as _, Show as __FdShow, Unit as __FdUnit, emit as __fd_emit}};",
+        *(f"let mut __fd_unit_{k} = __FdUnit::new({k});" for k in range(plan.width)),
+        "let mut __fd_zero = __FdUnit::new(usize::MAX);",
+        *(owner.declaration for owner in owners),
+        *(_emit(owner.input.name, "input", owner.lane, owner.shown) for owner in owners),
+        f"let __fd_out = unsafe {{ {_path(plan)}({', '.join(owner.argument for owner in owners)}) }};",
+        *_print_memory(plan, owners),
+        *_print_returned(plan),
+    ]
+    conditions = " ".join(a.text for a in plan.function.attributes if a.path == "cfg")
+    return (
+        f"{conditions} #[allow({LINTS})] #[unsafe(no_mangle)] extern \"Rust\" fn {_ENTRY}() "
+        f"{{ {' '.join(statements)} }}"
+    )
+
+
+def _emit(name: str, role: str, lane: int, value: str) -> str:
+    return f'__fd_emit("{name}", "{role}", {lane}, &(&__FdShow(&{value})).show());'
+
+
+def _path(plan: Plan) -> str:
+    function, container = plan.function, plan.function.container_info
+    name = plan.annotation.name or ""
+    if container.kind == "trait":
+        if not any(p.is_self for p in function.parameters):
+            raise NoDriver(
+                f"`{name}` has no receiver, so the type that implements `{container.self_type}` is unknown",
+                "call it from a function of your own and run that",
+            )
+        return f"{container.self_type}::{name}"
+    if container.kind in ("impl", "trait_impl"):
+        owner = container.self_type or "Self"
+        for generic in container.generics:
+            hole = "'_" if generic.kind == "lifetime" else "_"
+            owner = re.sub(rf"{re.escape(generic.name)}(?!\w)", hole, owner)
+        return f"<{owner}>::{name}"
+    return f"self::{name}" if container.kind == "module" else name
+
+
+def _print_memory(plan: Plan, owners: list[Owner]) -> Iterator[str]:
+    """What the call left in memory: mutable parameters, and shadows that hold derivatives."""
+    role = "tangent" if plan.forward else "gradient"
+    for owner in owners:
+        if owner.mutable:
+            yield _emit(owner.input.name, role if owner.is_shadow else "primal", owner.lane, owner.shown)
+
+
+def _print_returned(plan: Plan) -> Iterator[str]:
+    return iter(_forward_returned(plan) if plan.forward else _reverse_returned(plan))
+
+
+def _forward_returned(plan: Plan) -> list[str]:
+    returns, many = plan.returns, plan.width > 1
+    if returns is Activity.NONE:
+        return []
+    if returns is Activity.CONST:
+        return [_emit("return", "primal", 0, "__fd_out")]
+    with_primal = returns in (Activity.DUAL, Activity.DUALV)
+    lines = []
+    if with_primal:
+        lines.append(_emit("return", "primal", 0, "__fd_out[0]" if many else "__fd_out.0"))
+    for lane in range(plan.width):
+        value = f"__fd_out[{lane + with_primal}]" if many else "__fd_out.1" if with_primal else "__fd_out"
+        lines.append(_emit("return", "tangent", lane, value))
+    return lines
+
+
+def _reverse_returned(plan: Plan) -> list[str]:
+    parts: list[tuple[str, str]] = []
+    unit = plan.function.return_type == "()"
+    if unit or (plan.function.has_return and plan.returns is not Activity.ACTIVE_ONLY):
+        parts.append(("return", "primal"))
+    parts += [(slot.bare, "gradient") for slot in plan.slots if slot.activity is Activity.ACTIVE]
+    lines = []
+    for at, (name, role) in enumerate(parts):
+        if not (unit and role == "primal"):
+            lines.append(_emit(name, role, 0, f"__fd_out.{at}" if len(parts) > 1 else "__fd_out"))
+    return lines
+
+
+# --- its place, and the user's main ------------------------------------------------------------------------------
+
+
+def _place(work: Rewriter, chosen: Generated, function: str) -> None:
+    """Beside the derivative; after the closing brace where that stands in an impl or a trait."""
+    container = chosen.plan.function.container_info
+    if container.kind in ("impl", "trait", "trait_impl"):
+        work.edits.append(insert(container.scope.end, " " + function))
+        return
+    old = encode(chosen.text)
+    for at, edit in enumerate(work.edits):
+        if old in edit.text:
+            work.edits[at] = Replacement(edit.span, edit.text.replace(old, old + b" " + encode(function), 1))
+            return
+
+
+def _without_main(work: Rewriter) -> Iterator[Replacement]:
+    for function in work.analysis.all_functions:
+        if function.bare_name == "main" and function.container == "module":
+            if not function.container_info.modules:
+                yield insert(function.item_text_span.start, "#[allow(dead_code)] ")
+                yield Replacement(function.name_span, b"__ferrodiff_user_main")
+    for found in _NO_MAIN.finditer(work.data):
+        from ferrodiff.analysis.text import Span
+
+        yield replace_keeping_lines(work.data, Span(*found.span()), "")

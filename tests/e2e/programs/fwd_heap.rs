@@ -1,0 +1,101 @@
+//! Vec by push, collect, to_vec, clone; Box; nested Vec.
+
+#![feature(autodiff)]
+
+use std::autodiff::autodiff_forward;
+
+#[autodiff_forward(pushed_jvp, Dual, Dual)]
+fn pushed(x: &[f64]) -> f64 {
+    let mut squares = Vec::new();
+    for v in x {
+        squares.push(v * v);
+        if *v > 0.0 {
+            squares.push(v.sin());
+        }
+    }
+    squares.iter().rev().enumerate().map(|(i, s)| s * (i as f64 + 1.0)).sum()
+}
+
+#[autodiff_forward(collected_jvp, Dual, Dual)]
+fn collected(x: &[f64]) -> f64 {
+    let exps: Vec<f64> = x.iter().map(|v| v.exp()).collect();
+    let total: f64 = exps.iter().sum();
+    exps.iter().map(|e| (e / total) * (e / total)).sum()
+}
+
+#[autodiff_forward(scratch_jvp, Dual, Dual)]
+fn scratch(x: &[f64]) -> f64 {
+    let mut buffer = x.to_vec();
+    for round in 0..3 {
+        for i in 1..buffer.len() {
+            buffer[i] = 0.5 * (buffer[i] + buffer[i - 1]) * (1.0 + 0.1 * round as f64);
+        }
+    }
+    buffer.iter().map(|v| v * v).sum()
+}
+
+#[autodiff_forward(boxed_jvp, Dual, Dual)]
+fn boxed(x: &[f64]) -> f64 {
+    let held = Box::new([x[0] * x[1], x[1].exp(), x[0]]);
+    let copy = held.clone();
+    held[0] * copy[1] + held[2]
+}
+
+#[autodiff_forward(nested_jvp, Dual, Dual)]
+fn nested(x: &[f64]) -> f64 {
+    let rows: Vec<Vec<f64>> = (1..4).map(|k| x.iter().map(|v| v * k as f64).collect()).collect();
+    let mut sum = 0.0;
+    for (i, row) in rows.iter().enumerate() {
+        for (j, v) in row.iter().enumerate() {
+            sum += v * rows[2 - i][j];
+        }
+    }
+    sum
+}
+
+#[autodiff_forward(swapped_jvp, Dual, Dual)]
+fn swapped(x: &[f64]) -> f64 {
+    let n = x.len();
+    let (mut u, mut v) = (x.to_vec(), vec![0.0; n]);
+    for _ in 0..4 {
+        for i in 0..n {
+            v[i] = u[i] + 0.1 * (u[(i + 1) % n] - 2.0 * u[i] + u[(i + n - 1) % n]);
+        }
+        std::mem::swap(&mut u, &mut v);
+    }
+    u.iter().map(|v| v * v * v).sum()
+}
+
+/// Derivative along coordinate `i` by central differences.
+fn slope(f: fn(&[f64]) -> f64, x: &[f64], i: usize) -> f64 {
+    let h = 1e-5;
+    let (mut up, mut down) = (x.to_vec(), x.to_vec());
+    up[i] += h;
+    down[i] -= h;
+    (f(&up) - f(&down)) / (2.0 * h)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 2e-7 * (1.0 + b.abs())
+}
+
+fn check(name: &str, f: fn(&[f64]) -> f64, jvp: fn(&[f64], &[f64]) -> (f64, f64), n: usize) {
+    let x = &[0.62, -0.35, 1.4, 0.81, -1.2, 0.27, 1.9][..n];
+    for i in 0..n {
+        let mut seed = vec![0.0; n];
+        seed[i] = 1.0;
+        let (value, tangent) = jvp(x, &seed);
+        assert!(close(value, f(x)), "{name}: primal {value}, expected {}", f(x));
+        let expected = slope(f, x, i);
+        assert!(close(tangent, expected), "{name}, input {i}: {tangent}, expected {expected}");
+    }
+}
+
+fn main() {
+    check("pushed", pushed, pushed_jvp, 4);
+    check("collected", collected, collected_jvp, 4);
+    check("scratch", scratch, scratch_jvp, 4);
+    check("boxed", boxed, boxed_jvp, 2);
+    check("nested", nested, nested_jvp, 3);
+    check("swapped", swapped, swapped_jvp, 5);
+}

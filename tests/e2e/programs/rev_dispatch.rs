@@ -1,0 +1,104 @@
+//! Traits: generic calls, associated constants, trait objects and function pointers.
+
+#![feature(autodiff)]
+
+use std::autodiff::autodiff_reverse;
+
+trait Activation {
+    const SCALE: f64;
+    fn apply(&self, v: f64) -> f64;
+    fn scaled(&self, v: f64) -> f64 {
+        Self::SCALE * self.apply(v)
+    }
+}
+
+struct Tanh;
+struct Leaky(f64);
+
+impl Activation for Tanh {
+    const SCALE: f64 = 1.5;
+    fn apply(&self, v: f64) -> f64 {
+        v.tanh()
+    }
+}
+
+impl Activation for Leaky {
+    const SCALE: f64 = 0.5;
+    fn apply(&self, v: f64) -> f64 {
+        if v > 0.0 { v } else { self.0 * v }
+    }
+}
+
+fn layer<A: Activation>(activation: &A, x: &[f64]) -> f64 {
+    x.iter().map(|v| activation.scaled(*v)).sum()
+}
+
+#[autodiff_reverse(statically_vjp, Duplicated, Active)]
+fn statically(x: &[f64]) -> f64 {
+    layer(&Tanh, x) + layer(&Leaky(0.1), x) * x[0]
+}
+
+trait Curve {
+    fn at(&self, t: f64) -> f64;
+}
+
+struct Line(f64, f64);
+struct Wave(f64);
+
+impl Curve for Line {
+    fn at(&self, t: f64) -> f64 {
+        self.0 * t + self.1
+    }
+}
+
+impl Curve for Wave {
+    fn at(&self, t: f64) -> f64 {
+        (self.0 * t).sin()
+    }
+}
+
+#[autodiff_reverse(dynamically_vjp, Duplicated, Active)]
+fn dynamically(x: &[f64]) -> f64 {
+    let curves: [&dyn Curve; 2] = [&Line(x[0], x[1]), &Wave(x[2])];
+    curves.iter().map(|c| c.at(0.7) * c.at(x[0])).sum()
+}
+
+fn square(v: f64) -> f64 {
+    v * v
+}
+
+#[autodiff_reverse(pointers_vjp, Duplicated, Active)]
+fn pointers(x: &[f64]) -> f64 {
+    let table: [fn(f64) -> f64; 3] = [square, f64::exp, f64::sin];
+    x.iter().enumerate().map(|(i, v)| table[i % 3](*v)).sum()
+}
+
+/// Derivative along coordinate `i` by central differences.
+fn slope(f: fn(&[f64]) -> f64, x: &[f64], i: usize) -> f64 {
+    let h = 1e-5;
+    let (mut up, mut down) = (x.to_vec(), x.to_vec());
+    up[i] += h;
+    down[i] -= h;
+    (f(&up) - f(&down)) / (2.0 * h)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 2e-7 * (1.0 + b.abs())
+}
+
+fn check(name: &str, f: fn(&[f64]) -> f64, vjp: fn(&[f64], &mut [f64], f64) -> f64, n: usize) {
+    let x = &[0.62, -0.35, 1.4, 0.81, -1.2, 0.27, 1.9][..n];
+    let mut gradient = vec![1.0; n];
+    let value = vjp(x, &mut gradient, 2.0);
+    assert!(close(value, f(x)), "{name}: primal {value}, expected {}", f(x));
+    for i in 0..n {
+        let expected = 1.0 + 2.0 * slope(f, x, i);
+        assert!(close(gradient[i], expected), "{name}, input {i}: {}, expected {expected}", gradient[i]);
+    }
+}
+
+fn main() {
+    check("statically", statically, statically_vjp, 4);
+    check("dynamically", dynamically, dynamically_vjp, 3);
+    check("pointers", pointers, pointers_vjp, 4);
+}
