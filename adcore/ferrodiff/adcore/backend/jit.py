@@ -8,7 +8,7 @@ before anything is compiled.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import TracebackType
@@ -22,6 +22,7 @@ from ferrodiff.adcore.errors import BackendError, UnresolvedSymbols
 
 # The compiler's run-time library has what LLVM calls without declaring it (128-bit division, powi).
 _RUNTIME_LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libc.so.6")
+_THREAD_LOCAL = re.compile(r"^@.* thread_local(?:\(\w+\))? ", re.MULTILINE)
 _OPTIONAL = frozenset({"rust_eh_personality"})
 
 
@@ -68,6 +69,7 @@ class Jit:
         module = passes.parse(source) if isinstance(source, str) else source
         names = _visible(module) if exports is None else list(exports)
         _export(module, names)
+        passes.drop_unused(module)
         if opt_level is not None:
             passes.after_ad(module, cpu=cpu, opt_level=opt_level)
         self._callables: dict[str, Any] = {}
@@ -77,6 +79,10 @@ class Jit:
         self._library = self._link(module, names)
 
     def _link(self, module: Any, names: list[str]) -> Any:
+        text = str(module)
+        if _THREAD_LOCAL.search(text):
+            # LLVM would end the process.
+            raise BackendError("code with thread-local variables cannot be run inside this process")
         undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
         undefined += [g.name for g in module.global_variables if g.is_declaration]
         builder = llvm.JITLibraryBuilder()
@@ -96,7 +102,7 @@ class Jit:
                 missing.append(name)
         if missing:
             raise UnresolvedSymbols(tuple(sorted(missing)))
-        builder.add_ir(str(module)).add_current_process()
+        builder.add_ir(text).add_current_process()
         for name in names:
             builder.export_symbol(name)
         try:
@@ -136,7 +142,11 @@ def _visible(module: Any) -> list[str]:
 
 
 def _export(module: Any, names: Iterable[str]) -> None:
-    """Make functions visible outside their module, so that they are kept and can be found."""
+    """Make these functions visible outside their module, and nothing else."""
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and not value.name.startswith("llvm."):
+            value.visibility = llvm.Visibility.default
+            value.linkage = llvm.Linkage.internal
     for name in names:
         try:
             function = module.get_function(name)
@@ -145,4 +155,3 @@ def _export(module: Any, names: Iterable[str]) -> None:
         if function.is_declaration:
             raise BackendError(f"'{name}' has no body")
         function.linkage = llvm.Linkage.external
-        function.visibility = llvm.Visibility.default

@@ -58,6 +58,16 @@ def after_ad(module: Any, *, cpu: str = "generic", opt_level: int = 3) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
+def drop_unused(module: Any) -> None:
+    """Delete internal functions and globals that nothing uses."""
+    builder = llvm.create_pass_builder(
+        target_machine("generic", 0), llvm.create_pipeline_tuning_options(speed_level=0)
+    )
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
 def text_before_ad(text: str, *, inlining_threshold: int | None = None) -> str:
     """:func:`before_ad` from canonical text to canonical text."""
     module = parse(text)

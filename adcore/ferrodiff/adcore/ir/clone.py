@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.instructions import Instruction
+from ferrodiff.adcore.ir.text import closing
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 
 PRIMAL_METADATA = frozenset(
-    [
+    (
         "noundef",
         "range",
         "nonnull",
@@ -21,7 +22,7 @@ PRIMAL_METADATA = frozenset(
         "invariant.load",
         "prof",
         "srcloc",
-    ]
+    )
 )
 """Metadata that stays true of a copy of a primal instruction.
 
@@ -111,3 +112,57 @@ def remap(
     for insn in instructions:
         insn.map_inputs(value_of)
         insn.map_blocks(block_of)
+
+
+_KEPT_ATTRIBUTES = frozenset({"nounwind", "nonlazybind", "uwtable", "sspstrong", "strictfp", "unnamed_addr"})
+_KEPT_STRINGS = frozenset(
+    {
+        "target-cpu",
+        "target-features",
+        "tune-cpu",
+        "probe-stack",
+        "prefer-vector-width",
+        "min-legal-vector-width",
+    }
+)
+
+
+def attributes_for_derivative(function: Function) -> str:
+    """Those function attributes of a primal, written out, that are true of its derivative too.
+
+    What the primal does to memory, whether it returns, frees or recurses says nothing about a function that
+    also works on shadows, so ``memory(...)``, ``willreturn``, ``nofree``, ``norecurse`` and their like go.
+    The processor's attributes stay, because LLVM inlines only between functions that agree on them.
+    """
+    kept: list[str] = []
+    for word in split_attributes(function.attributes):
+        if word.startswith("#"):
+            groups = function.module.attribute_groups if function.module is not None else {}
+            kept.extend(w for w in split_attributes(groups.get(word, "")) if _is_kept(w))
+        elif _is_kept(word):
+            kept.append(word)
+    return " ".join(dict.fromkeys(kept))
+
+
+def _is_kept(word: str) -> bool:
+    if word.startswith('"'):
+        return word.split('"')[1] in _KEPT_STRINGS
+    return word.split("(")[0] in _KEPT_ATTRIBUTES
+
+
+def split_attributes(text: str) -> list[str]:
+    """The attributes of a list; ``memory(argmem: read)`` and ``"key"="value"`` are one each."""
+    found: list[str] = []
+    position = 0
+    while position < len(text):
+        end = position
+        while end < len(text) and text[end] != " ":
+            if text[end] == "(":
+                end = closing(text, end)
+            elif text[end] == '"':
+                end = text.index('"', end + 1)
+            end += 1
+        if end > position:
+            found.append(text[position:end])
+        position = end + 1
+    return found

@@ -30,3 +30,11 @@ class SourceLocation:
             found.append(here)
             here = here.inlined_at
         return tuple(found)
+
+    def in_user_code(self) -> SourceLocation:
+        """The innermost place of the chain outside Rust's own library; the outermost if all are inside."""
+        chain = self.chain()
+        for place in chain:
+            if not place.file.startswith("/rustc/") and "/library/" not in place.file:
+                return place
+        return chain[-1]
