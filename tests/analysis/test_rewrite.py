@@ -47,9 +47,20 @@ def test_text_without_autodiff_is_returned_as_it_is() -> None:
 
 
 def test_derivatives_are_listed_by_line() -> None:
-    text = "\n#[autodiff_forward(a, 4, Dual, DualOnly)]\n#[autodiff_reverse(b, Active, Active)]\nfn f(x: f32) -> f32 { x }\n"
+    text = (
+        "\n"
+        "#[autodiff_forward(a, 4, Dual, DualOnly)]\n"
+        "#[autodiff_reverse(b, Active, Active)]\n"
+        "fn f(x: f32) -> f32 { x }\n"
+    )
     first, second = rewrite("use std::autodiff::*;" + text).derivatives
-    assert (first.function, first.derivative, first.mode, first.width, first.line) == ("f", "a", "forward", 4, 2)
+    assert (first.function, first.derivative, first.mode, first.width, first.line) == (
+        "f",
+        "a",
+        "forward",
+        4,
+        2,
+    )
     assert first.signature == "fn a(x: f32, bx_0: f32, bx_1: f32, bx_2: f32, bx_3: f32) -> [f32; 4]"
     assert (second.derivative, second.mode, second.line) == ("b", "reverse", 3)
 
@@ -102,7 +113,11 @@ def test_forward_return_activities(activity: str, result: str, in_request: str) 
 
 
 def test_split_lanes_reach_the_core_as_lanes() -> None:
-    text = "use std::autodiff::*;\n#[autodiff_forward(df, 3, Dualv, DualvOnly)]\nfn f(x: &[f64], y: &mut [f64]) {}\n"
+    text = (
+        "use std::autodiff::*;\n"
+        "#[autodiff_forward(df, 3, Dualv, DualvOnly)]\n"
+        "fn f(x: &[f64], y: &mut [f64]) {}\n"
+    )
     result = rewrite(text).text
     assert request_of(result)["activities"] == ["Dual", "DualOnly"]
     assert result.count("__fd_call.split::") == 6
@@ -128,7 +143,7 @@ def test_unit_functions_have_no_return_activity() -> None:
         ("use ::std::autodiff::{autodiff_forward as jvp, autodiff_reverse};", ""),
         ("use std::{autodiff::*, fmt};", "use std::{ fmt};"),
         ("use std::{fmt, autodiff};", "use std::{fmt};"),
-        ("use std::{fmt, autodiff::autodiff_forward, autodiff::autodiff_reverse};", "use std::{fmt};"),
+        ("use std::{fmt, autodiff::autodiff_forward, autodiff::autodiff_reverse};", "use std::{fmt, };"),
         ("use {std::autodiff::autodiff_forward, std::fmt};", "use { std::fmt};"),
         ("use std::{\n  autodiff::{\n self, autodiff_forward,\n },\n};", "\n\n\n\n"),
         ("#[allow(unused)]\nuse std::autodiff::*;", "\n"),
@@ -145,7 +160,14 @@ def test_gates_and_imports(before: str, after: str) -> None:
 
 
 def test_kept_attributes_stay_with_the_primal() -> None:
-    text = "use std::autodiff::*;\n/// Doc.\n#[no_mangle]\n#[inline]\n#[autodiff_forward(df, Dual, Dual)]\npub fn f(x: f64) -> f64 { x }\n"
+    text = (
+        "use std::autodiff::*;\n"
+        "/// Doc.\n"
+        "#[no_mangle]\n"
+        "#[inline]\n"
+        "#[autodiff_forward(df, Dual, Dual)]\n"
+        "pub fn f(x: f64) -> f64 { x }\n"
+    )
     lines = user_lines(rewrite(text).text)
     assert lines[1] == "// / Doc." or lines[1] == "//  Doc."
     assert "fn df(" in lines[2] and lines[2].endswith("#[no_mangle]")
@@ -154,7 +176,11 @@ def test_kept_attributes_stay_with_the_primal() -> None:
 
 
 def test_cfg_attr_annotations_become_conditional() -> None:
-    text = 'use std::autodiff::*;\n#[cfg_attr(feature = "ad", autodiff_forward(df, Dual, Dual))]\nfn f(x: f64) -> f64 { x }\n'
+    text = (
+        "use std::autodiff::*;\n"
+        '#[cfg_attr(feature = "ad", autodiff_forward(df, Dual, Dual))]\n'
+        "fn f(x: f64) -> f64 { x }\n"
+    )
     line = rewrite(text).text.splitlines()[1]
     assert line.startswith('#[cfg(feature = "ad")]') and "fn df(" in line
 
@@ -194,7 +220,11 @@ def test_refusals(annotated: str, reason: str) -> None:
 
 
 def test_shadow_checks() -> None:
-    text = "use std::autodiff::*;\n#[autodiff_forward(df, 2, Dual, Dualv, Const)]\nfn f(a: &Vec<f64>, b: &mut [f64], c: &[f64]) {}\n"
+    text = (
+        "use std::autodiff::*;\n"
+        "#[autodiff_forward(df, 2, Dual, Dualv, Const)]\n"
+        "fn f(a: &Vec<f64>, b: &mut [f64], c: &[f64]) {}\n"
+    )
     checked = rewrite(text).text.splitlines()[1]
     for check in (
         '::check("ba_0", ba_0.len(), "a", a.len(), 1)',

@@ -1,4 +1,4 @@
-"""Rewritten files type-check on stable rustc, in every edition, for many forms of functions and annotations."""
+"""Rewritten files type-check on stable rustc, in every edition, for many forms of functions."""
 
 from __future__ import annotations
 
@@ -104,7 +104,10 @@ FREE = [
     ("forward(df, Dual, Dual)", "fn f<'a>(x: &'a f64) -> &'a f64 { x }"),
     ("reverse(df, Duplicated, Active)", "fn f<'a>(x: &'a f64) -> f64 { *x }"),
     ("forward(df, Dual, Dual)", "fn f<'a>(x: &'a [f64]) -> f64 { x[0] }"),
-    ("forward(df, Dual, Const, Dual)", "fn f<'a, 'b: 'a>(x: Borrowed<'a>, y: &'b f64) -> f64 { x.x[0] * *y }"),
+    (
+        "forward(df, Dual, Const, Dual)",
+        "fn f<'a, 'b: 'a>(x: Borrowed<'a>, y: &'b f64) -> f64 { x.x[0] * *y }",
+    ),
     ("reverse(df, Active, Active)", 'pub extern "C" fn f(t: f64) -> f64 { t }'),
     ("reverse(df, DuplicatedOnly)", 'extern "C" fn f(w: &mut f64) { *w = 1.0 }'),
     ("reverse(df, Active, Active)", "unsafe fn f(t: f64) -> f64 { t }"),
@@ -227,7 +230,10 @@ pub mod attributes {
 
 def forms() -> str:
     """One file with all forms, each function in a module of its own."""
-    parts = ["#![feature(autodiff)]\n#![deny(warnings)]\n#![deny(unsafe_op_in_unsafe_fn)]\n", "#![allow(dead_code)]\n"]
+    parts = [
+        "#![feature(autodiff)]\n#![deny(warnings)]\n#![deny(unsafe_op_in_unsafe_fn)]\n",
+        "#![allow(dead_code, unused_variables)]\n",
+    ]
     parts.append(TYPES)
     for number, (attribute, function) in enumerate(FREE):
         parts.append(
@@ -248,7 +254,17 @@ def compile_library(folder: Path, text: str, edition: str) -> subprocess.Complet
     source = folder / "forms.rs"
     source.write_bytes(text.encode())
     assert RUSTC is not None
-    command = [RUSTC, "--edition", edition, "--crate-type", "lib", "--emit", "metadata", "--out-dir", str(folder)]
+    command = [
+        RUSTC,
+        "--edition",
+        edition,
+        "--crate-type",
+        "lib",
+        "--emit",
+        "metadata",
+        "--out-dir",
+        str(folder),
+    ]
     return subprocess.run([*command, str(source)], capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -304,7 +320,7 @@ def test_non_ascii_and_crlf_compile(tmp_path: Path) -> None:
         "#[autodiff_forward(\r\n\thöhe_jvp,\r\n\tDual, // ä\r\n\tDual,\r\n)]\r\n"
         "pub fn höhe(größe: f64) -> f64 { größe }\r\n"
     )
-    result = rewrite(text, path="größe\\\"x.rs")
+    result = rewrite(text, path='größe\\"x.rs')
     assert result.text.count("\r\n") == text.count("\r\n")
     done = compile_library(tmp_path, result.text, "2021")
     assert done.returncode == 0, done.stderr[:4000]

@@ -19,7 +19,9 @@ def build_and_run(source: Path, folder: Path, *options: str) -> subprocess.Compl
     output = folder / source.stem
     command = [sys.executable, "-m", "ferrodiff.server", "build", str(source), "-o", str(output), *options]
     built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert built.returncode == 0, f"build of {source.name} failed:\n{built.stdout[-2000:]}{built.stderr[-4000:]}"
+    assert built.returncode == 0, (
+        f"build of {source.name} failed:\n{built.stdout[-2000:]}{built.stderr[-4000:]}"
+    )
     done = subprocess.run([str(output)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, f"{source.name} exited with {done.returncode}:\n{done.stderr[-4000:]}"
     return done

@@ -1,7 +1,7 @@
 """Annotated source to plain stable Rust, and to programs that run one derivative.
 
-`rewrite` keeps every line where it is: generated derivatives stand on their annotations' lines, helpers after the
-last line of the file. `driver` adds a `main` that calls one derivative and prints what comes out.
+`rewrite` keeps every line where it is: generated derivatives stand on their annotations' lines, helpers after
+the last line of the file. `driver` adds a `main` that calls one derivative and prints what comes out.
 """
 
 from ferrodiff.analysis.rewrite.driver import Driver, NoDriver, driver

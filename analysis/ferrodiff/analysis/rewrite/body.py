@@ -1,8 +1,8 @@
 """The generated derivative: one line of Rust that packs its parameters and calls a marker.
 
-The primal's parameters become a tuple, each lane's shadows a tuple of the same type (written slot by slot, since
-a shadow's own type may differ from the primal's: `&mut [f64]` for `&[f64]`). All types are inferred through a
-closure that calls the primal, so generics, `Self`, lifetimes and `impl Trait` need no spelling.
+The primal's parameters become a tuple, each lane's shadows a tuple of the same type (written slot by slot,
+since a shadow's own type may differ from the primal's: `&mut [f64]` for `&[f64]`). All types are inferred
+through a closure that calls the primal, so generics, `Self`, lifetimes and `impl Trait` need no spelling.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def plan(function: Function, annotation: Annotation, place: Place, aliases: froz
     inputs, returns = activities[: len(function.parameters)], Activity.NONE
     if function.has_return:
         returns = activities[len(function.parameters)]
-    slots = tuple(_slot(i, p, a, annotation) for i, (p, a) in enumerate(zip(function.parameters, inputs, strict=True)))
+    slots = tuple(
+        _slot(i, p, a, annotation) for i, (p, a) in enumerate(zip(function.parameters, inputs, strict=True))
+    )
     for activity in inputs:
         if activity not in _INPUTS[annotation.mode]:
             raise Refused(f"{activity.value} can not be used in {annotation.mode.title} Mode")
@@ -271,7 +273,9 @@ def _const_return(plan: Plan) -> str:
     written = plan.function.return_type or "()"
     if is_float_data(written, plan.aliases):
         return "tangent"
-    generic = {g.name for g in (*plan.function.generics, *plan.function.container_info.generics) if g.kind == "type"}
+    generic = {
+        g.name for g in (*plan.function.generics, *plan.function.container_info.generics) if g.kind == "type"
+    }
     return "either" if written in generic or written.startswith("Self::") else "primal"
 
 
@@ -291,7 +295,7 @@ def _reverse_outcome(plan: Plan) -> str:
 
 
 def _primal(function: Function) -> str:
-    """The path by which the derivative calls its primal, with type and const arguments as rustc passes them."""
+    """The path by which the derivative calls its primal, with type and const arguments as rustc has them."""
     container = function.container_info
     owner = {
         "module": "self::",

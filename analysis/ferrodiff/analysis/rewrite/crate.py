@@ -1,4 +1,4 @@
-"""What a file needs for `std::autodiff` only: feature gate and imports. And `forbid`, which nothing can override."""
+"""What a file needs for `std::autodiff` only (gate and imports), and `forbid`, which nothing overrides."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def _words(node: Node, word: bytes) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         following = current.next_sibling
-        if current.type == "identifier" and current.text == word and following is not None:
-            if following.type == "token_tree":
-                yield current
+        listed = following is not None and following.type == "token_tree"
+        if listed and current.type == "identifier" and current.text == word:
+            yield current
         stack.extend(reversed(current.children))
 
 
-# --- feature gate ---------------------------------------------------------------------------------------------
+# Feature gate
 
 
 def _without_feature(data: bytes, item: Node) -> Iterator[Replacement]:
@@ -125,7 +125,7 @@ def _disjoint(nodes: list[Node]) -> Iterator[Span]:
         end = span.end
 
 
-# --- imports --------------------------------------------------------------------------------------------------
+# Imports
 
 
 def _without_import(data: bytes, item: Node) -> Iterator[Replacement]:

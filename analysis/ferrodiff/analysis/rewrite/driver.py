@@ -1,11 +1,11 @@
 """A program that calls one derivative and prints what comes out.
 
-The program is the user's file, rewritten, with its own `main` renamed, a function beside the derivative that
-builds the inputs from Rust expressions, calls it and prints, and a new `main` after the last line. So every type,
-constant and helper the user can name in that place works in an input expression.
+The program is the user's file, rewritten, with its own `main` renamed, a function beside the derivative
+that builds the inputs from Rust expressions, calls it and prints, and a new `main` after the last line. So
+every type, constant and helper the user can name in that place works in an input expression.
 
-Each output is one line of JSON: `{"name": .., "role": .., "lane": .., "value": ..}` where `value` is a string with
-the value as Rust's `{:?}` prints it (`<type>` for types without `Debug`).
+Each output is one line of JSON: `{"name": .., "role": .., "lane": .., "value": ..}` where `value` is a string
+with the value as Rust's `{:?}` prints it (`<type>` for types without `Debug`).
 
 | role | name | what |
 |---|---|---|
@@ -22,12 +22,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Function
-from ferrodiff.analysis.rewrite.body import Plan, Slot
+from ferrodiff.analysis.rewrite.body import Plan
 from ferrodiff.analysis.rewrite.edits import Replacement, insert, replace_keeping_lines
 from ferrodiff.analysis.rewrite.inputs import Input, Owner, inputs_of
 from ferrodiff.analysis.rewrite.source import Derivative, Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
-from ferrodiff.analysis.text import encode
+from ferrodiff.analysis.text import Span, encode
 
 SHOW_MODULE = "__ferrodiff_show"
 _ENTRY = "__ferrodiff_drive"
@@ -62,7 +62,8 @@ mod {SHOW_MODULE} {{
                 c => text.push(c),
             }}
         }}
-        println!("{{{{\\"name\\": \\"{{name}}\\", \\"role\\": \\"{{role}}\\", \\"lane\\": {{lane}}, \\"value\\": \\"{{text}}\\"}}}}");
+        let place = format!("\\"name\\": \\"{{name}}\\", \\"role\\": \\"{{role}}\\", \\"lane\\": {{lane}}");
+        println!("{{{{{{place}}, \\"value\\": \\"{{text}}\\"}}}}");
     }}
     /// The elements of a unit vector, one after the other.
     pub struct Unit {{
@@ -117,9 +118,8 @@ def driver(
     owners = list(_owners(work, chosen, dict(inputs or {})))
     _place(work, chosen, _function(chosen, owners))
     work.edits += _without_main(work)
-    main = (
-        f'#[allow({LINTS})] fn main() {{ unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }} }}\n'
-    )
+    call = f'unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }}'
+    main = f"#[allow({LINTS})] fn main() {{ {call} }}\n"
     return Driver(work.text((_SHOW, main)), chosen.derivative, tuple(owner.input for owner in owners))
 
 
@@ -137,7 +137,9 @@ def _choose(work: Rewriter, name: str) -> Generated:
     if reasons:
         raise NoDriver(f"`{simple}` cannot be generated: {reasons[0]}")
     known = ", ".join(f"`{g.derivative.derivative}`" for g in work.generated)
-    raise NoDriver(f"no derivative is called `{name}`", f"the file has {known}" if known else "the file has none")
+    raise NoDriver(
+        f"no derivative is called `{name}`", f"the file has {known}" if known else "the file has none"
+    )
 
 
 def _qualifiers(function: Function) -> set[str]:
@@ -155,7 +157,9 @@ def _owners(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterato
         if name not in known:
             raise NoDriver(
                 f"`{chosen.derivative.derivative}` has no parameter `{name}`",
-                "its parameters are " + ", ".join(f"`{n}`" for n in known) if known else "it has no parameters",
+                "its parameters are " + ", ".join(f"`{n}`" for n in known)
+                if known
+                else "it has no parameters",
             )
     for owner in owners:
         if owner.missing:
@@ -166,7 +170,7 @@ def _owners(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterato
     yield from owners
 
 
-# --- the function beside the derivative --------------------------------------------------------------------------
+# The function beside the derivative
 
 
 def _function(chosen: Generated, owners: list[Owner]) -> str:
@@ -184,7 +188,7 @@ def _function(chosen: Generated, owners: list[Owner]) -> str:
     ]
     conditions = " ".join(a.text for a in plan.function.attributes if a.path == "cfg")
     return (
-        f"{conditions} #[allow({LINTS})] #[unsafe(no_mangle)] extern \"Rust\" fn {_ENTRY}() "
+        f'{conditions} #[allow({LINTS})] #[unsafe(no_mangle)] extern "Rust" fn {_ENTRY}() '
         f"{{ {' '.join(statements)} }}"
     )
 
@@ -253,7 +257,7 @@ def _reverse_returned(plan: Plan) -> list[str]:
     return lines
 
 
-# --- its place, and the user's main ------------------------------------------------------------------------------
+# Its place, and the user's main
 
 
 def _place(work: Rewriter, chosen: Generated, function: str) -> None:
@@ -271,11 +275,9 @@ def _place(work: Rewriter, chosen: Generated, function: str) -> None:
 
 def _without_main(work: Rewriter) -> Iterator[Replacement]:
     for function in work.analysis.all_functions:
-        if function.bare_name == "main" and function.container == "module":
-            if not function.container_info.modules:
-                yield insert(function.item_text_span.start, "#[allow(dead_code)] ")
-                yield Replacement(function.name_span, b"__ferrodiff_user_main")
+        at_root = function.container == "module" and not function.container_info.modules
+        if at_root and function.bare_name == "main":
+            yield insert(function.item_text_span.start, "#[allow(dead_code)] ")
+            yield Replacement(function.name_span, b"__ferrodiff_user_main")
     for found in _NO_MAIN.finditer(work.data):
-        from ferrodiff.analysis.text import Span
-
         yield replace_keeping_lines(work.data, Span(*found.span()), "")

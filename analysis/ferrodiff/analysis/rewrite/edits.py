@@ -16,11 +16,8 @@ class Replacement:
 
 def line_breaks(data: bytes) -> bytes:
     """The line ends of some text, and nothing else of it."""
-    lines = data.split(b"
-")[:-1]
-    return b"".join(b"
-" if line.endswith(b"") else b"
-" for line in lines)
+    lines = data.split(b"\n")[:-1]
+    return b"".join(b"\r\n" if line.endswith(b"\r") else b"\n" for line in lines)
 
 
 def replace_keeping_lines(data: bytes, span: Span, new: str) -> Replacement:
@@ -35,8 +32,8 @@ def insert(at: int, new: str) -> Replacement:
 def apply(data: bytes, edits: Iterable[Replacement]) -> bytes:
     """The text with all edits made.
 
-    Edits at one place are made in the order given. An edit within a range that an earlier edit has replaced is
-    dropped: the range is gone.
+    Edits at one place are made in the order given. An edit within a range that an earlier edit has replaced
+    is dropped: the range is gone.
     """
     parts: list[bytes] = []
     at = 0

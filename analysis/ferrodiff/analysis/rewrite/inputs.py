@@ -118,7 +118,7 @@ class _Inputs:
             return re.sub(r"\bSelf\b(?!::)", self.container.self_type.replace("\\", ""), text)
         return text
 
-    # One parameter ---------------------------------------------------------------------------------------------
+    # One parameter
 
     def _owner(self, at: int, wanted: _Wanted) -> Owner:
         text = re.sub(r"&'\w+ ", "&", wanted.type_text)
@@ -141,7 +141,9 @@ class _Inputs:
         names = frozenset(name for name, target in self.aliases.items() if target in ("f32", "f64"))
         return is_float_data(plain, names | self.generics)
 
-    def _shape(self, text: str, pointee: str, expression: str) -> Callable[[str, str, bool], tuple[str, str, str, str]]:
+    def _shape(
+        self, text: str, pointee: str, expression: str
+    ) -> Callable[[str, str, bool], tuple[str, str, str, str]]:
         if text.startswith("&") and slice_element(pointee) is not None:
             return self._as_slice
         if text.startswith("&") and not pointee.startswith(_UNSIZED[0]):
@@ -176,7 +178,7 @@ class _Inputs:
             return ""
         return ": " + re.sub(r"'\w+", "'_", text)
 
-    # Its value -------------------------------------------------------------------------------------------------
+    # Its value
 
     def _expression(self, wanted: _Wanted, text: str) -> tuple[str, str, str | None]:
         for origin, source in (("given", self.given), ("file", self.from_file)):
@@ -212,10 +214,8 @@ class _Inputs:
             return f"{primal}.iter().map(|_| {number[0]}).collect::<Vec<_>>()"
         if wanted.slot.split:
             element = slice_element(strip_reference(text)) or "f64"
-            parts = [
-                f"{primal}.iter().map(|_| {self._sampler(constant(n)).expression(element)}).collect::<Vec<_>>()"
-                for n in number
-            ]
+            values = [self._sampler(constant(n)).expression(element) for n in number]
+            parts = [f"{primal}.iter().map(|_| {value}).collect::<Vec<_>>()" for value in values]
             return f"[{', '.join(parts)}].concat()"
         pointee = _POINTER.sub("", text)
         shape = f"[{pointee}]" if pointee != text else text
@@ -229,7 +229,7 @@ class _Inputs:
 
     def _seeding(self, slot: Slot) -> bool:
         """Whether this slot's shadows are seeds: inputs in forward mode, written outputs in reverse mode."""
-        mutable = [s for s in self.plan.slots if s.shadows and strip_mutable(s.type_text)]
+        mutable = [s for s in self.plan.slots if s.shadows and is_mutable(s.type_text)]
         if self.plan.forward:
             inputs = [s for s in self.plan.slots if s.shadows and s not in mutable]
             return slot in (inputs or mutable)
@@ -243,7 +243,7 @@ class _Inputs:
         return Sampler(self.structs, self.aliases, self.generics, number)
 
 
-def strip_mutable(type_text: str) -> bool:
+def is_mutable(type_text: str) -> bool:
     """Whether a parameter of this type can be written through."""
     return bool(re.match(r"&(?:'\w+ )?mut |\*mut ", type_text))
 

@@ -1,7 +1,7 @@
 """Inputs for a derivative that nobody named: sensible Rust expressions by the type of a parameter.
 
-Primal inputs are distinct, of moderate size and away from kinks; three elements stand for "some". Seeds pick one
-direction: lane k of a forward derivative gets the k-th unit vector over all inputs that carry a derivative.
+Primal inputs are distinct, of moderate size and away from kinks; three elements stand for "some". Seeds pick
+one direction: lane k of a forward derivative gets the k-th unit vector over all inputs with a derivative.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ ELEMENTS = 3
 """How many elements a slice or a `Vec` gets."""
 
 _VALUES = (0.5, 1.25, 0.75, 1.5, 0.25, 2.0, 1.75, 0.875)
-_INTEGERS = frozenset({"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"})
+_INTEGERS = frozenset(
+    {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"}
+)
 _FLOATS = frozenset({"f32", "f64"})
 _GENERIC = re.compile(r"(?:[\w:]*::)?(Vec|Option|Box|Rc|Arc|VecDeque)<(.*)>", re.S)
 _LITERAL = re.compile(r"[\d_.eE+\-\s,\[\]()]+")
@@ -56,7 +58,9 @@ class Sampler:
             return self._list(element, ELEMENTS)
         if (array := array_parts(text)) is not None:
             length = int(array[1]) if array[1].isdigit() else ELEMENTS
-            return self._list(array[0], length) if length <= 64 else f"[{self.expression(array[0])}; {array[1]}]"
+            return (
+                self._list(array[0], length) if length <= 64 else f"[{self.expression(array[0])}; {array[1]}]"
+            )
         if text.startswith("(") and text.endswith(")"):
             return "(" + "".join(self.expression(part) + ", " for part in split_top_level(text[1:-1])) + ")"
         if found := _GENERIC.fullmatch(text):
@@ -104,20 +108,6 @@ def distinct_values() -> Callable[[], str]:
 def _primal_value(index: int) -> str:
     turn, at = divmod(index, len(_VALUES))
     return repr(_VALUES[at] + turn * 0.0625)
-
-
-def unit_vector(hot: int, start: int) -> tuple[Callable[[], str], Callable[[], int]]:
-    """Literals of one stretch of a unit vector, and how far it has got.
-
-    Element `start` of the whole vector is the first of this stretch; element `hot` is 1, all others are 0.
-    """
-    position = [start]
-
-    def number() -> str:
-        position[0] += 1
-        return "1.0" if position[0] - 1 == hot else "0.0"
-
-    return number, lambda: position[0]
 
 
 def constant(value: str) -> Callable[[], str]:

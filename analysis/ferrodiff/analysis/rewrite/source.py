@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferrodiff.analysis.document import analyse
+from ferrodiff.analysis.signature import derivative_signature
+
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.rewrite.body import Place, Plan, Refused, attributes, body, plan
 from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits, parse
 from ferrodiff.analysis.rewrite.edits import Replacement, apply, insert, replace_keeping_lines
 from ferrodiff.analysis.rewrite.support import support_module
 from ferrodiff.analysis.rewrite.types import float_aliases
-from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
 
 _CONST_FN = re.compile(r"^((?:pub(?:\([^)]*\))? )?(?:default )?)const (?=(?:unsafe |safe |extern |fn ))")
@@ -83,7 +84,9 @@ class Rewriter:
         if self.generated:
             for edit, at in forbid_edits(self.data, self.root):
                 self.edits.append(edit)
-                self._note(self.notes, at, "`forbid` became `deny`: generated code must be able to allow its lints")
+                self._note(
+                    self.notes, at, "`forbid` became `deny`: generated code must be able to allow its lints"
+                )
 
     def place(self, offset: int) -> Place:
         line, column = self.source.line_col(offset)
@@ -93,13 +96,13 @@ class Rewriter:
         place = self.place(offset)
         into.append(Note(place.line, place.column, message, derivative))
 
-    # One function: its attributes from top to bottom -------------------------------------------------------
+    # One function: its attributes from top to bottom
 
     def _function(self, function: Function) -> None:
         """Replaces a function's annotations.
 
-        A derivative goes where its annotation stood. Attributes and doc comments above that place would become
-        its own: doc comments are turned into plain comments, and above a kept attribute all goes before it.
+        A derivative goes where its annotation stood. Attributes and doc comments above that place would
+        become its own: doc comments are turned into plain comments; before a kept attribute there is room.
         """
         groups: dict[Span, list[Annotation]] = {}
         for annotation in function.annotations:
@@ -144,7 +147,10 @@ class Rewriter:
         """What remains of a `cfg_attr(.., autodiff_..(..), other)` without its annotations, or nothing."""
         if not any(a.via_cfg_attr for a in group):
             return ""
-        cuts = [Replacement(Span(a.item_span.start - span.start, a.item_span.end - span.start), b"") for a in group]
+        cuts = [
+            Replacement(Span(a.item_span.start - span.start, a.item_span.end - span.start), b"")
+            for a in group
+        ]
         text = decode(apply(self.data[span.start : span.end], cuts))
         text = re.sub(r"\s+", " ", text)
         while (shorter := re.sub(r",\s*(?=[,)])", "", text)) != text:
@@ -191,7 +197,7 @@ class Rewriter:
         self.generated.append(generated)
         return generated
 
-    # The whole file ----------------------------------------------------------------------------------------
+    # The whole file
 
     def text(self, extra: Iterator[str] | tuple[str, ...] = ()) -> str:
         """The edited text with helpers, and any `extra` items, after its last line."""

@@ -1,7 +1,7 @@
 """The private Rust module at the end of a rewritten file.
 
-It holds the two markers that the derivative compiler replaces, the layout tables, and the helpers with which a
-generated body packs its parameters. Everything is `#[inline(always)]`: once a marker call has become a call
+It holds the two markers that the derivative compiler replaces, the layout tables, and the helpers with which
+a generated body packs its parameters. Everything is `#[inline(always)]`: once a marker call has become a call
 of the derivative, inlining and scalar replacement leave nothing of the packing behind.
 
 The module works in every edition, without `std`, and without the prelude.
@@ -15,12 +15,12 @@ MODULE = "__ferrodiff"
 """Name of the helper module."""
 
 LINTS = (
-    "warnings, unused, nonstandard_style, future_incompatible, unsafe_code, missing_docs, unsafe_op_in_unsafe_fn, "
-    "unreachable_pub, unused_results, unused_qualifications, single_use_lifetimes, elided_lifetimes_in_paths, "
-    "trivial_casts, missing_debug_implementations, missing_copy_implementations, unused_lifetimes, "
-    "explicit_outlives_requirements, let_underscore_drop, improper_ctypes_definitions, non_ascii_idents, "
-    "uncommon_codepoints, variant_size_differences, clippy::all, clippy::pedantic, clippy::nursery, "
-    "clippy::restriction"
+    "warnings, unused, nonstandard_style, future_incompatible, unsafe_code, missing_docs, "
+    "unsafe_op_in_unsafe_fn, unreachable_pub, unused_results, unused_qualifications, "
+    "single_use_lifetimes, elided_lifetimes_in_paths, trivial_casts, missing_debug_implementations, "
+    "missing_copy_implementations, unused_lifetimes, explicit_outlives_requirements, let_underscore_drop, "
+    "improper_ctypes_definitions, non_ascii_idents, uncommon_codepoints, variant_size_differences, "
+    "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction"
 )
 """Lints that are silenced on generated code: a user's `deny(..)` is about what the user wrote."""
 
@@ -87,7 +87,9 @@ _BODY = """\
             unsafe { ::core::ptr::copy_nonoverlapping(seed, seeds.as_mut_ptr().add(lane).cast::<R>(), 1) }
         }
         #[inline(always)]
-        unsafe fn slot<const I: usize, const N: usize>(shadows: &mut [MaybeUninit<A>; N], lane: usize) -> *mut u8
+        unsafe fn slot<const I: usize, const N: usize>(
+            shadows: &mut [MaybeUninit<A>; N], lane: usize,
+        ) -> *mut u8
         where
             A: Field<I>,
         {
@@ -111,14 +113,18 @@ _BODY = """\
             unsafe { self.set::<I, S, N>(shadows, lane, S::part(shadow.base, shadow.length, lane)) }
         }
         #[inline(always)]
-        pub unsafe fn zero<const I: usize, const N: usize>(&self, shadows: &mut [MaybeUninit<A>; N], lane: usize)
+        pub unsafe fn zero<const I: usize, const N: usize>(
+            &self, shadows: &mut [MaybeUninit<A>; N], lane: usize,
+        )
         where
             A: Field<I>,
         {
             unsafe { Self::slot::<I, N>(shadows, lane).cast::<A::Type>().write_bytes(0, 1) }
         }
         #[inline(always)]
-        pub unsafe fn gradient<const I: usize, const N: usize>(&self, shadows: &mut [MaybeUninit<A>; N]) -> A::Type
+        pub unsafe fn gradient<const I: usize, const N: usize>(
+            &self, shadows: &mut [MaybeUninit<A>; N],
+        ) -> A::Type
         where
             A: Field<I>,
         {
@@ -133,7 +139,8 @@ _BODY = """\
         {
             unsafe {
                 __ferrodiff_forward(
-                    request.as_ptr(), thunk::<A, R, F> as *const (), A::TABLE.as_ptr(), self.args.as_ptr().cast(),
+                    request.as_ptr(), thunk::<A, R, F> as *const (), A::TABLE.as_ptr(),
+                    self.args.as_ptr().cast(),
                     shadows.as_mut_ptr().cast(), result.as_mut_ptr().cast(), tangents.as_mut_ptr().cast(),
                 )
             }
@@ -147,7 +154,8 @@ _BODY = """\
         {
             unsafe {
                 __ferrodiff_reverse(
-                    request.as_ptr(), thunk::<A, R, F> as *const (), A::TABLE.as_ptr(), self.args.as_ptr().cast(),
+                    request.as_ptr(), thunk::<A, R, F> as *const (), A::TABLE.as_ptr(),
+                    self.args.as_ptr().cast(),
                     shadows.as_mut_ptr().cast(), result.as_mut_ptr().cast(), seeds.as_mut_ptr().cast(),
                 )
             }
@@ -239,7 +247,8 @@ def _tuple_impls(arity: int) -> str:
     parameters = "".join(f", {name}" for name in names)
     tuple_type = "(" + "".join(f"{name}, " for name in names) + ")"
     entries = "".join(
-        f", ::core::mem::offset_of!(Self, {i}), ::core::mem::size_of::<{name}>()" for i, name in enumerate(names)
+        f", ::core::mem::offset_of!(Self, {i}), ::core::mem::size_of::<{name}>()"
+        for i, name in enumerate(names)
     )
     lines = [
         f"    impl<R{parameters}> Layout<R> for {tuple_type} {{",
