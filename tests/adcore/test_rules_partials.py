@@ -1,0 +1,382 @@
+"""Every row of the rule table, in every operand, against derivatives computed with 50 digits.
+
+The loop runs over the table itself: a row without a reference fails. `REFERENCES` says what each function is
+and where to sample it; a tolerance above 4 ulp has its reason beside it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+
+from ferrodiff.adcore.backend.jit import Jit
+from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.builder import Builder, new_function
+from ferrodiff.adcore.ir.constants import const_float, poison, zero
+from ferrodiff.adcore.ir.module import Module
+from ferrodiff.adcore.ir.types import FloatType, StructType, Type, f32, f64, i32, ptr
+from ferrodiff.adcore.rules.partial import CastPartial, NoDerivative, Partial, Pick, Scale, Unit
+from ferrodiff.adcore.rules.rule import Rule, Site
+from ferrodiff.adcore.rules.table import RULES
+
+mp.dps = 50
+DIGITS = {f64: 53, f32: 24}
+POINTS = 24
+
+
+# -- what each function is, and where it is sampled ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function of mpmath numbers, an interval per float operand (ints: a tuple of choices), tolerances in ulp."""
+
+    function: Callable[..., Any]
+    domains: tuple[Any, ...]
+    ulp: float = 4
+    ulp32: float = 4
+    absolute: float = 0.0
+    derivative: Callable[..., Any] | None = None
+
+
+def trunc(x: Any) -> Any:
+    return mp.floor(x) if x >= 0 else mp.ceil(x)
+
+
+def mantissa(x: Any) -> Any:
+    return x * mpf(2) ** -exponent(x)
+
+
+def exponent(x: Any) -> int:
+    return math.frexp(float(x))[1]
+
+
+def log_gamma(x: Any) -> Any:
+    return mp.log(abs(mp.gamma(x)))
+
+
+WIDE = (-20.0, 20.0)
+POSITIVE = (0.01, 50.0)
+
+# mpmath's own functions of the same name, on the interval given.
+BY_NAME: dict[str, tuple[float, float]] = {
+    "sqrt": (0.001, 1000.0),
+    "sin": WIDE,
+    "cos": WIDE,
+    "tan": WIDE,
+    "asin": (-0.999, 0.999),
+    "acos": (-0.999, 0.999),
+    "atan": WIDE,
+    "sinh": WIDE,
+    "cosh": WIDE,
+    "tanh": WIDE,
+    "exp": WIDE,
+    "log": POSITIVE,
+    "cbrt": POSITIVE,
+    "log1p": (-0.9, 30.0),
+    "expm1": WIDE,
+    "asinh": WIDE,
+    "acosh": (1.01, 50.0),
+    "atanh": (-0.99, 0.99),
+    "sinpi": (-3.0, 3.0),
+    "cospi": (-3.0, 3.0),
+    "erf": (-6.0, 6.0),
+    "erfc": (-6.0, 9.0),
+}
+
+TABLE_LIBM = "libm's own error"
+REFERENCES: dict[str, Reference] = {
+    "fadd": Reference(lambda x, y: x + y, (WIDE, WIDE)),
+    "fsub": Reference(lambda x, y: x - y, (WIDE, WIDE)),
+    "fneg": Reference(lambda x: -x, (WIDE,)),
+    "fmul": Reference(lambda x, y: x * y, (WIDE, WIDE)),
+    "fdiv": Reference(lambda x, y: x / y, (WIDE, WIDE)),
+    "frem": Reference(lambda x, y: x - y * trunc(x / y), ((-50.0, 50.0), (0.3, 7.0))),
+    "fmod": Reference(lambda x, y: x - y * trunc(x / y), ((-50.0, 50.0), (-7.0, -0.3))),
+    "remainder": Reference(lambda x, y: x - y * mp.nint(x / y), ((-50.0, 50.0), (0.3, 7.0))),
+    "remquo": Reference(lambda x, y: x - y * mp.nint(x / y), ((-50.0, 50.0), (0.3, 7.0), None)),
+    "fpext": Reference(lambda x: x, (WIDE,)),
+    "fptrunc": Reference(lambda x: x, (WIDE,)),
+    "tan": Reference(mp.tan, (WIDE,)),
+    "atan2": Reference(lambda y, x: mp.atan2(y, x), (WIDE, WIDE)),
+    "exp2": Reference(lambda x: mpf(2) ** x, (WIDE,)),
+    "exp10": Reference(lambda x: mpf(10) ** x, (WIDE,)),
+    "log2": Reference(lambda x: mp.log(x, 2), (POSITIVE,)),
+    "log10": Reference(mp.log10, (POSITIVE,)),
+    "pow": Reference(lambda x, y: x**y, (POSITIVE, (-6.0, 6.0))),
+    # Repeated squaring rounds in every step.
+    "powi": Reference(lambda x, n: x**n, ((-3.0, 3.0), (-5, -2, -1, 0, 1, 2, 3, 7)), ulp=8, ulp32=8),
+    "fma": Reference(lambda x, y, z: x * y + z, (WIDE, WIDE, WIDE)),
+    "fabs": Reference(lambda x: abs(x), (WIDE,)),
+    "copysign": Reference(lambda x, y: abs(x) * mp.sign(y), (WIDE, WIDE)),
+    "maxnum": Reference(max, (WIDE, WIDE)),
+    "maximum": Reference(max, (WIDE, WIDE)),
+    "canonicalize": Reference(lambda x: x, (WIDE,)),
+    "ldexp": Reference(lambda x, n: x * mpf(2) ** n, (WIDE, (-5, 0, 1, 9))),
+    "llvm.frexp": Reference(mantissa, (WIDE,)),
+    "frexp": Reference(mantissa, (WIDE, None)),
+    "llvm.modf": Reference(lambda x: x - trunc(x), (WIDE,)),
+    "modf": Reference(lambda x: x - trunc(x), (WIDE, None)),
+    "hypot": Reference(lambda x, y: mp.sqrt(x * x + y * y), (WIDE, WIDE)),
+    "exp2m1": Reference(lambda x: mpf(2) ** x - 1, (WIDE,)),
+    "exp10m1": Reference(lambda x: mpf(10) ** x - 1, (WIDE,)),
+    "log2p1": Reference(lambda x: mp.log(1 + x, 2), ((-0.9, 30.0),)),
+    "log10p1": Reference(lambda x: mp.log(1 + x, 10), ((-0.9, 30.0),)),
+    "tanpi": Reference(lambda x: mp.tan(mp.pi * x), ((-0.45, 0.45),)),
+    "asinpi": Reference(lambda x: mp.asin(x) / mp.pi, ((-0.99, 0.99),)),
+    "acospi": Reference(lambda x: mp.acos(x) / mp.pi, ((-0.99, 0.99),)),
+    "atanpi": Reference(lambda x: mp.atan(x) / mp.pi, (WIDE,)),
+    "tgamma": Reference(mp.gamma, ((1.6, 20.0),), ulp=6, ulp32=6),
+    "lgamma": Reference(log_gamma, ((0.05, 40.0),), ulp=6, derivative=mp.digamma),
+    "lgamma_r": Reference(log_gamma, ((0.05, 40.0), None), ulp=6, derivative=lambda x: mp.digamma(x)),
+    # Bessel functions cross zero inside the interval: the error is relative to their amplitude.
+    "j0": Reference(lambda x: mp.besselj(0, x), ((0.1, 12.0),), absolute=4e-16),
+    "y0": Reference(lambda x: mp.bessely(0, x), ((0.3, 12.0),), absolute=1e-15),
+    "j1": Reference(lambda x: mp.besselj(1, x), ((0.1, 12.0),), absolute=4e-16),
+    "y1": Reference(lambda x: mp.bessely(1, x), ((0.3, 12.0),), absolute=1e-15, ulp=16),
+    "jn": Reference(mp.besselj, ((0, 1, 2, 3), (0.1, 12.0)), absolute=1e-15),
+    "yn": Reference(mp.bessely, ((0, 1, 2, 3), (0.5, 12.0)), absolute=1e-15, ulp=32),
+    "__ferrodiff_digamma": Reference(mp.digamma, ((0.05, 40.0),), ulp=8, derivative=lambda x: mp.polygamma(1, x)),
+    "__ferrodiff_polygamma": Reference(
+        mp.polygamma, ((1, 2, 3), (0.05, 40.0)), ulp=16, derivative=lambda n, x: mp.polygamma(n + 1, x)
+    ),
+    "__ferrodiff_pow_dx": Reference(lambda x, y, p: y * x ** (y - 1), ((0.1, 5.0), (1.2, 6.0), WIDE), ulp=16, ulp32=16),
+    "fdim": Reference(lambda x, y: max(x - y, mpf(0)), (WIDE, WIDE)),
+    "__adddf3": Reference(lambda x, y: x + y, (WIDE, WIDE)),
+    "__subdf3": Reference(lambda x, y: x - y, (WIDE, WIDE)),
+    "__muldf3": Reference(lambda x, y: x * y, (WIDE, WIDE)),
+    "__divdf3": Reference(lambda x, y: x / y, (WIDE, WIDE)),
+    "__negdf2": Reference(lambda x: -x, (WIDE,)),
+    "__extendsfdf2": Reference(lambda x: x, (WIDE,)),
+    "__truncdfsf2": Reference(lambda x: x, (WIDE,)),
+}
+
+ELSEWHERE = frozenset(
+    {"select", "llvm.sincos", "sincos"}
+    | {f"llvm.vector.reduce.{name}" for name in ("fadd", "fmul", "fmax", "fmaximum")}
+)
+"""Rows that are no function of floats alone; tests of their own are in test_rules_shapes.py."""
+
+
+def reference(rule: Rule) -> Reference:
+    """The reference of a row: by its name, or mpmath's function of that name."""
+    plain = rule.name.removeprefix("llvm.")
+    found = REFERENCES.get(rule.name) or REFERENCES.get(plain)
+    if found is None:
+        assert plain in BY_NAME, f"no reference for {rule.name}: add one to this file"
+        found = Reference(getattr(mp, plain), (BY_NAME[plain],))
+    return found
+
+
+ACTIVE = [rule for rule in RULES if not rule.is_inactive and rule.name not in ELSEWHERE]
+
+
+# -- partials as compiled functions --------------------------------------------------------------------------
+
+
+def contribution(builder: Builder, partial: Partial, t: Value) -> Value:
+    """What a tangent t contributes, by the meaning of the partials."""
+    nothing = zero(t.type)
+    match partial:
+        case Unit(sign=sign):
+            return t if sign > 0 else builder.fneg(t)
+        case Scale(value=value, nonfinite=nonfinite):
+            product = builder.fmul(value, t)
+            return builder.select(builder.fcmp("oeq", t, nothing), nothing, product) if nonfinite else product
+        case Pick(condition=condition):
+            return builder.select(condition, t, nothing)
+        case CastPartial():
+            return t
+        case NoDerivative():
+            return nothing
+    raise AssertionError(partial)
+
+
+def operand_type(letter: str, kind: FloatType) -> Type:
+    return {"f": kind, "i": i32, "p": ptr}[letter]
+
+
+def result_types(rule: Rule, kind: FloatType) -> list[Type]:
+    if rule.fields:
+        return [kind, i32 if "frexp" in rule.name else kind]
+    return [kind]
+
+
+def build(rule: Rule, kind: FloatType, operand: int) -> Any:
+    """`kind name(kind t, operands..., results...)`: the contribution of t through this operand."""
+    letters = [operand_type(letter, kind) for letter in rule.operands]
+    results = result_types(rule, kind)
+    function = new_function(f"partial|{rule.name}|{operand}|{kind}", kind, [kind, *letters, *results], linkage="")
+    builder = Builder(function)
+    builder.position(builder.new_block("entry"))
+    values: list[Value] = list(function.arguments)
+    operands, fields = values[1 : 1 + len(letters)], values[1 + len(letters) :]
+    result = fields[0]
+    if rule.fields:
+        result = poison(StructType(tuple(results)))
+        for place, value in enumerate(fields):
+            result = builder.insert_value(result, value, place)
+    partial = rule.partial(Site(builder, operands, result, kind), operand, 0 if rule.fields else None)
+    builder.ret(contribution(builder, partial, values[0]))
+    return function
+
+
+EMPTY = """
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+"""
+
+
+@ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+def cospi(x: float) -> float:
+    return float(mp.cospi(mpf(x)))
+
+
+@ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+def sinpi(x: float) -> float:
+    return float(mp.sinpi(mpf(x)))
+
+
+@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)
+def cospif(x: float) -> float:
+    return float(mp.cospi(mpf(x)))
+
+
+@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)
+def sinpif(x: float) -> float:
+    return float(mp.sinpi(mpf(x)))
+
+
+def add_recent_libm() -> None:
+    """`sinpi` and `cospi` came with C23; an older libm lacks them."""
+    import llvmlite.binding as llvm
+
+    for name, function in {"cospi": cospi, "sinpi": sinpi, "cospif": cospif, "sinpif": sinpif}.items():
+        if not llvm.address_of_symbol(name):
+            llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+C_TYPES = {f64: ctypes.c_double, f32: ctypes.c_float, i32: ctypes.c_int, ptr: ctypes.c_void_p}
+
+
+class Compiled:
+    """All partials of the table, compiled once."""
+
+    def __init__(self) -> None:
+        add_recent_libm()
+        functions = [
+            build(rule, kind, operand)
+            for rule in ACTIVE
+            for kind in (f64, f32)
+            for operand in range(rule.arity)
+            if rule.operands[operand] == "f"
+        ]
+        self.types = {f.name: [a.type for a in f.arguments] for f in functions}
+        self.jit = Jit(Module.parse(EMPTY).with_functions(functions), opt_level=2)
+
+    def __call__(self, rule: Rule, operand: int, kind: FloatType, t: float, *values: Any) -> float:
+        name = f"partial|{rule.name}|{operand}|{kind}"
+        parameters = [C_TYPES[p] for p in self.types[name]]  # type: ignore[index]
+        found = self.jit.function(name, C_TYPES[kind], *parameters)(t, *values)
+        assert isinstance(found, float)
+        return found
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Iterator[Compiled]:
+    made = Compiled()
+    yield made
+    made.jit.close()
+
+
+# -- comparing -----------------------------------------------------------------------------------------------
+
+
+def rounded(x: float, kind: FloatType) -> float:
+    """A Python number in the type."""
+    return x if kind is f64 else ctypes.c_float(x).value
+
+
+def ulps(got: float, wanted: Any, kind: FloatType) -> float:
+    """The distance in units of the last place of the wanted value."""
+    if wanted == 0:
+        return 0.0 if got == 0 else math.inf
+    unit = mpf(2) ** (mp.floor(mp.log(abs(wanted), 2)) - DIGITS[kind] + 1)
+    return float(abs(mpf(got) - wanted) / unit)
+
+
+def sample(rule: Rule, ref: Reference, kind: FloatType, seed: int) -> Iterator[list[Any]]:
+    numbers = random.Random(f"{rule.name}{seed}")
+    for _ in range(POINTS):
+        yield [
+            None if domain is None
+            else numbers.choice(domain) if rule.operands[place] == "i"
+            else rounded(numbers.uniform(*domain), kind)
+            for place, domain in enumerate(ref.domains)
+        ]  # fmt: skip
+
+
+def true_derivative(ref: Reference, operand: int, values: list[Any]) -> Any:
+    exact = [mpf(v) if isinstance(v, float) else v for v in values if v is not None]
+    if ref.derivative is not None:
+        return ref.derivative(*exact)
+
+    def along(v: Any) -> Any:
+        return ref.function(*(v if k == operand else e for k, e in enumerate(exact)))
+
+    return mp.diff(along, exact[operand])
+
+
+def results(rule: Rule, ref: Reference, values: list[Any], kind: FloatType) -> list[Any]:
+    """The primal's results, correctly rounded."""
+    exact = [mpf(v) if isinstance(v, float) else v for v in values if v is not None]
+    first = rounded(float(ref.function(*exact)), kind)
+    if not rule.fields:
+        return [first]
+    return [first, exponent(values[0]) if "frexp" in rule.name else 0.0]
+
+
+OPERANDS = [
+    pytest.param(rule, operand, kind, id=f"{rule.name}-{operand}-{kind}")
+    for rule in ACTIVE
+    for operand in range(rule.arity)
+    if rule.operands[operand] == "f"
+    for kind in (f64, f32)
+]
+
+
+@pytest.mark.parametrize(("rule", "operand", "kind"), OPERANDS)
+def test_partial(compiled: Compiled, rule: Rule, operand: int, kind: FloatType) -> None:
+    """Within a few ulp of the true derivative, at random points; the tangent 1 is passed through exactly."""
+    ref = reference(rule)
+    if rule.row(operand, 0 if rule.fields else None) is None:
+        return
+    limit = ref.ulp if kind is f64 else ref.ulp32
+    slack = ref.absolute * (1 if kind is f64 else 2.0**29)
+    for values in sample(rule, ref, kind, operand):
+        got = compiled(rule, operand, kind, 1.0, *values, *results(rule, ref, values, kind))
+        wanted = true_derivative(ref, operand, values)
+        close = abs(mpf(got) - wanted) <= slack
+        assert close or ulps(got, wanted, kind) <= limit, (values, got, mp.nstr(wanted, 17))
+
+
+@pytest.mark.parametrize(("rule", "operand", "kind"), OPERANDS)
+def test_zero_tangent_contributes_zero(
+    compiled: Compiled, rule: Rule, operand: int, kind: FloatType
+) -> None:
+    """At random points a zero tangent gives zero, never NaN."""
+    ref = reference(rule)
+    for values in sample(rule, ref, kind, operand):
+        assert compiled(rule, operand, kind, 0.0, *values, *results(rule, ref, values, kind)) == 0.0
+
+
+def test_constants() -> None:
+    """`const_float` rounds to the nearest number of the type (the rows' constants rely on it)."""
+    assert const_float(f32, math.pi).value == ctypes.c_float(math.pi).value  # type: ignore[attr-defined]
