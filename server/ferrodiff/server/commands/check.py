@@ -8,9 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ferrodiff.analysis.document import FileAnalysis, analyse
-
 from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import EXIT_PROBLEMS, EXIT_USAGE, Failure
 from ferrodiff.server.paths import read_source, rust_files, shown_name

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ferrodiff.server.compile.options import EDITIONS, BuildOptions
+from ferrodiff.server.errors import Failure
+from ferrodiff.server.paths import decode_source
 
 if TYPE_CHECKING:
     from ferrodiff.server.compile.pipeline import Progress
+    from ferrodiff.server.worker import Limits
 
 STEPS = {
     "rustc": "compiling with rustc",
@@ -21,6 +24,7 @@ STEPS = {
     "optimise": "optimising",
     "emit": "emitting machine code",
     "link": "linking",
+    "run": "running",
 }
 
 
@@ -63,6 +67,50 @@ def build_options(options: argparse.Namespace, emit: str = "exe") -> BuildOption
         panic=options.panic,
         cfgs=tuple(options.cfg),
     )
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that run a derivative."""
+    group = parser.add_argument_group("running")
+    group.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=EXPR", help="an input as a Rust expression"
+    )
+    group.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="default: 10")
+    group.add_argument("--memory", type=int, default=2048, metavar="MIB", help="default: 2048")
+    group.add_argument(
+        "--unsaved", action="store_true", help="read FILE's contents from standard input (an unsaved buffer)"
+    )
+
+
+def read_inputs(words: list[str]) -> dict[str, str]:
+    """`name=expression` words as a mapping; raises `Failure` for anything else."""
+    inputs = {}
+    for word in words:
+        name, equals, expression = word.partition("=")
+        if not equals or not name.strip() or not expression.strip():
+            raise Failure(
+                f"`--arg {word}` is not of the form NAME=EXPRESSION", help="for example `--arg 'x=[1.0]'`"
+            )
+        inputs[name.strip()] = expression.strip()
+    return inputs
+
+
+def read_limits(options: argparse.Namespace) -> Limits:
+    """The limits of a run; raises `Failure` for values that are none."""
+    from ferrodiff.server.worker import MEBIBYTE, Limits
+
+    if not options.timeout > 0 or options.timeout > 86400:
+        raise Failure(f"`--timeout {options.timeout:g}` is not a number of seconds from 0 to 86400")
+    if options.memory < 16:
+        raise Failure(f"`--memory {options.memory}` is too little: a program needs at least 16 MiB")
+    return Limits(seconds=options.timeout, memory=options.memory * MEBIBYTE)
+
+
+def unsaved_text(options: argparse.Namespace) -> str | None:
+    """The unsaved contents of the file, when they were announced."""
+    if not options.unsaved:
+        return None
+    return decode_source(sys.stdin.buffer.read(), options.file)
 
 
 @contextmanager

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
-
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.paths import STANDARD_INPUT, read_source
@@ -24,7 +23,7 @@ from ferrodiff.server.problems import message_of, severity
 from ferrodiff.server.render import Message, Place, render
 
 if TYPE_CHECKING:
-    from ferrodiff.analysis.rewrite import Note
+    from ferrodiff.analysis.rewrite import Input, Note
 
 WORKSPACE = "/ferrodiff-workspace"
 """Stands for the folder the rewritten files go to until `Crate.write` knows it, so that the text, and with it
@@ -57,6 +56,8 @@ class Crate:
 
     root: SourceFile
     files: list[SourceFile] = field(default_factory=list)
+    inputs: tuple[Input, ...] = ()
+    """For a driven program: what the derivative is called with."""
 
     @property
     def has_main(self) -> bool:
@@ -115,17 +116,30 @@ class Crate:
         return Place(file.name, file.source, Span(start, _word_end(file.source.data, start, span.end)))
 
 
-def load_crate(path: str, *, shadow_checks: bool = True, text: str | None = None) -> Crate:
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """Asks for a `main` that calls one derivative; `inputs` are Rust expressions by parameter."""
+
+    derivative: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_crate(
+    path: str, *, shadow_checks: bool = True, text: str | None = None, drive: Drive | None = None
+) -> Crate:
     """Reads and rewrites a program.
 
     `path` is the root file as the user named it; `text` replaces its contents (an unsaved buffer).
+    With `drive` the program calls one derivative instead of its own `main`, and errors in other
+    annotations do not matter.
     Raises `Failure` for unreadable files and `Reported` when annotations have errors.
     """
-    loader = _Loader(path, shadow_checks)
+    loader = _Loader(path, shadow_checks, drive)
     root = loader.load_root(text)
-    _refuse_errors(loader.files)
-    _refuse_rewriting(loader.refused)
-    return Crate(root, loader.files)
+    _refuse_errors(loader.files, drive)
+    if drive is None:
+        _refuse_rewriting(loader.refused)
+    return Crate(root, loader.files, loader.inputs)
 
 
 def detect_edition(path: str) -> str | None:
@@ -143,15 +157,27 @@ def detect_edition(path: str) -> str | None:
     return None
 
 
-def _refuse_errors(files: list[SourceFile]) -> None:
+def _refuse_errors(files: list[SourceFile], drive: Drive | None) -> None:
     blocks = [
         render(message_of(file.name, file.source, item))
         for file in files
         for item in file.analysis.diagnostics
-        if severity(item) == "error"
+        if severity(item) == "error" and (drive is None or _concerns(file, item.span, drive))
     ]
     if blocks:
         raise Reported("\n\n".join(blocks))
+
+
+def _concerns(file: SourceFile, span: Span, drive: Drive) -> bool:
+    """Whether a place is in the function, or the annotation, of the derivative that is driven."""
+    name = drive.derivative.rpartition("::")[2]
+    for function in file.analysis.functions:
+        for annotation in function.annotations:
+            if annotation.name == name and (
+                annotation.span.covers(span) or function.item_text_span.covers(span)
+            ):
+                return True
+    return False
 
 
 def _refuse_rewriting(refused: list[tuple[str, SourceText, Note]]) -> None:
@@ -166,8 +192,10 @@ def _refuse_rewriting(refused: list[tuple[str, SourceText, Note]]) -> None:
 
 
 class _Loader:
-    def __init__(self, path: str, shadow_checks: bool) -> None:
+    def __init__(self, path: str, shadow_checks: bool, drive: Drive | None) -> None:
         self.argument = path
+        self.drive = drive
+        self.inputs: tuple[Input, ...] = ()
         self.shadow_checks = shadow_checks
         self.files: list[SourceFile] = []
         self.refused: list[tuple[str, SourceText, Note]] = []
@@ -197,12 +225,24 @@ class _Loader:
         return file
 
     def _rewrite(self, analysis: FileAnalysis, text: str, name: str) -> str:
+        if self.drive is not None and not self.files:
+            return self._driven(self.drive, text, name)
         if not any(function.annotations for function in analysis.functions) and "autodiff" not in text:
             return text
         from ferrodiff.analysis.rewrite import rewrite
 
         result = rewrite(text, shadow_checks=self.shadow_checks, path=name)
         self.refused += [(name, analysis.source, note) for note in result.refused]
+        return result.text
+
+    def _driven(self, drive: Drive, text: str, name: str) -> str:
+        from ferrodiff.analysis.rewrite import NoDriver, driver
+
+        try:
+            result = driver(text, drive.derivative, drive.inputs, shadow_checks=self.shadow_checks, path=name)
+        except NoDriver as problem:
+            raise Failure(str(problem), help=problem.help, exit_code=1) from problem
+        self.inputs = result.inputs
         return result.text
 
     def _target(self, path: Path) -> str:

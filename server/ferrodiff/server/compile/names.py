@@ -18,7 +18,7 @@ class Found:
     annotation: Annotation
 
 
-def annotations(crate: Crate) -> list[Found]:
+def all_annotations(crate: Crate) -> list[Found]:
     """Every annotation of a program, in file order."""
     return [
         Found(file, function, annotation)
@@ -35,7 +35,7 @@ def find_annotation(crate: Crate, derivative: str) -> Found:
     """
     import difflib
 
-    found = annotations(crate)
+    found = all_annotations(crate)
     for item in found:
         if item.annotation.name == derivative:
             return item

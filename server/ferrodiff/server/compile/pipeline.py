@@ -38,8 +38,8 @@ class Built:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def _silent(step: str) -> None:
-    return None
+def silent(step: str) -> None:
+    """No progress display."""
 
 
 def build(
@@ -48,7 +48,7 @@ def build(
     options: BuildOptions,
     *,
     text: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Built:
     """Compiles the program rooted at `path` to `output`.
 
@@ -72,7 +72,7 @@ def load(path: str, options: BuildOptions, text: str | None = None) -> Crate:
 
 
 def build_crate(
-    crate: Crate, path: str, output: Path, options: BuildOptions, *, progress: Progress = _silent
+    crate: Crate, path: str, output: Path, options: BuildOptions, *, progress: Progress = silent
 ) -> Built:
     """`build` for a program that has been read."""
     clock = _Clock(progress)
@@ -88,7 +88,7 @@ def build_crate(
     return Built(output, compiled.warnings, clock.seconds)
 
 
-def stages(crate: Crate, path: str, options: BuildOptions, *, progress: Progress = _silent) -> Native:
+def stages(crate: Crate, path: str, options: BuildOptions, *, progress: Progress = silent) -> Native:
     """The program's IR before and after differentiation and after optimisation."""
     clock = _Clock(progress)
     toolchain = find_toolchain(options.toolchain)

@@ -1,0 +1,174 @@
+"""Running one derivative: a generated program, compiled once, run under limits, its output read back.
+
+`prepare`, `cached` and `execute` load no LLVM, so the language server may call them; `compile_program` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ferrodiff.server import worker
+from ferrodiff.server.cache import Cache, Entry, key_of
+from ferrodiff.server.compile.crate import Crate, Drive, detect_edition, load_crate
+from ferrodiff.server.compile.names import Found, find_annotation
+from ferrodiff.server.compile.options import BuildOptions
+from ferrodiff.server.compile.pipeline import Progress, build_crate, silent, workspace
+from ferrodiff.server.toolchain import Toolchain, find_toolchain
+from ferrodiff.server.version import fingerprint, version
+from ferrodiff.server.worker import Limits
+
+PROGRAM = "program"
+_PLAIN = re.compile(r"[\d\s.,eE+\-\[\]()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A generated program, ready to be compiled, and the key of its compiled form."""
+
+    path: str
+    crate: Crate
+    found: Found
+    options: BuildOptions
+    toolchain: Toolchain
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One output. `role` is `input`, `primal`, `tangent` or `gradient`; `text` is Rust's `{:?}`.
+
+    `data` are the same numbers as nested lists, None where the text is more than numbers.
+    """
+
+    name: str
+    role: str
+    lane: int
+    text: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A finished run: what the derivative returned and left in memory, and what the program printed itself."""
+
+    result: worker.Result
+    values: tuple[Value, ...]
+    printed: str
+    cached: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def prepare(
+    path: str,
+    derivative: str,
+    inputs: Mapping[str, str] | None = None,
+    options: BuildOptions | None = None,
+    *,
+    text: str | None = None,
+) -> Prepared:
+    """Reads the file, generates the program and finds the compiler.
+
+    Raises `Failure` for unknown derivatives and inputs, `Reported` for errors in the annotation.
+    """
+    chosen = options or BuildOptions()
+    crate = load_crate(
+        path, shadow_checks=chosen.shadow_checks, text=text, drive=Drive(derivative, inputs or {})
+    )
+    found = find_annotation(crate, derivative.rpartition("::")[2])
+    toolchain = find_toolchain(chosen.toolchain)
+    return Prepared(path, crate, found, chosen, toolchain, _key(crate, path, chosen, toolchain))
+
+
+def cached(prepared: Prepared, cache: Cache | None = None) -> Entry | None:
+    """The compiled program, when there is one."""
+    return (cache or Cache()).find(prepared.key)
+
+
+def compile_program(
+    prepared: Prepared, program: Path, *, progress: Progress = silent, cache: Cache | None = None
+) -> dict[str, float]:
+    """Compiles to `program` and remembers it; returns the seconds of each step."""
+    built = build_crate(prepared.crate, prepared.path, program, prepared.options, progress=progress)
+    (cache or Cache()).store(prepared.key, {PROGRAM: program}, {"derivative": prepared.found.annotation.name})
+    return built.seconds
+
+
+def run_derivative(
+    prepared: Prepared, limits: Limits | None = None, *, progress: Progress = silent, fresh: bool = False
+) -> Report:
+    """Compiles unless the program is cached, then runs it."""
+    entry = None if fresh else cached(prepared)
+    if entry is not None:
+        report = execute(entry.folder / PROGRAM, limits)
+        if report.result.outcome is not worker.Outcome.NOT_STARTED:
+            return Report(report.result, report.values, report.printed, cached=True)
+    with workspace() as folder:
+        seconds = compile_program(prepared, folder / PROGRAM, progress=progress)
+        progress("run")
+        report = execute(folder / PROGRAM, limits)
+    return Report(report.result, report.values, report.printed, seconds=seconds)
+
+
+def execute(program: Path, limits: Limits | None = None) -> Report:
+    """Runs a compiled program in a child process."""
+    result = worker.run([str(program)], limits, run_environment())
+    values, printed = read_output(result.stdout)
+    return Report(result, values, printed)
+
+
+def run_environment() -> dict[str, str]:
+    """The child's environment: the caller's, without backtraces in panic messages."""
+    return dict(os.environ, RUST_BACKTRACE="0")
+
+
+def read_output(text: str) -> tuple[tuple[Value, ...], str]:
+    """The driver's lines of JSON as values, and everything else as what the program printed itself."""
+    values: list[Value] = []
+    printed: list[str] = []
+    for line in text.splitlines(keepends=True):
+        value = _value(line)
+        if value is None:
+            printed.append(line)
+        else:
+            values.append(value)
+    return tuple(values), "".join(printed)
+
+
+def numbers(text: str) -> Any:
+    """A `{:?}` text of nothing but numbers, arrays and tuples as nested lists; None for anything else."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    try:
+        return json.loads(re.sub(r",\s*([\])])", r"\1", text).replace("(", "[").replace(")", "]"))
+    except ValueError:
+        return None
+
+
+def _value(line: str) -> Value | None:
+    if not line.startswith('{"name": '):
+        return None
+    try:
+        item = json.loads(line)
+        text = str(item["value"])
+        return Value(str(item["name"]), str(item["role"]), int(item["lane"]), text, numbers(text))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _key(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain) -> str:
+    parts = {f"file {file.target}": file.rewritten for file in crate.files}
+    parts |= {
+        "name": crate.root.name,
+        "options": options.key(),
+        "edition": detect_edition(path) or "",
+        "toolchain": toolchain.identity,
+        "version": version(),
+        "fingerprint": fingerprint(),
+    }
+    return key_of(parts)
