@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
-import tree_sitter_rust
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from ferrodiff.analysis.rewrite.edits import Replacement, replace_keeping_lines
 from ferrodiff.analysis.text import Span, decode
 
 _ROOTS = {b"std", b"core"}
 _COMMENTS = {"line_comment", "block_comment"}
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Parser:
-    return Parser(Language(tree_sitter_rust.language()))
-
-
-def parse(data: bytes) -> Node:
-    """The syntax tree of a file."""
-    return _parser().parse(data).root_node
 
 
 def walk(node: Node) -> Iterator[Node]:

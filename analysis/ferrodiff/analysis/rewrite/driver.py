@@ -25,12 +25,14 @@ from ferrodiff.analysis.model import Activity, Function
 from ferrodiff.analysis.rewrite.body import Plan
 from ferrodiff.analysis.rewrite.edits import Replacement, insert, replace_keeping_lines
 from ferrodiff.analysis.rewrite.inputs import Input, Owner, inputs_of
+from ferrodiff.analysis.rewrite.samples import ELEMENTS
 from ferrodiff.analysis.rewrite.source import Derivative, Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
 from ferrodiff.analysis.text import Span, encode
 
 SHOW_MODULE = "__ferrodiff_show"
 _ENTRY = "__ferrodiff_drive"
+_NAME = re.compile(r"\bfn ((?:r#)?\w+)")
 _NO_MAIN = re.compile(rb"#!\s*\[\s*no_main\s*\]")
 
 _SHOW = f"""\
@@ -182,7 +184,7 @@ def _function(chosen: Generated, owners: list[Owner]) -> str:
         "let mut __fd_zero = __FdUnit::new(usize::MAX);",
         *(owner.declaration for owner in owners),
         *(_emit(owner.input.name, "input", owner.lane, owner.shown) for owner in owners),
-        f"let __fd_out = unsafe {{ {_path(plan)}({', '.join(owner.argument for owner in owners)}) }};",
+        f"let __fd_out = unsafe {{ {_path(chosen)}({', '.join(owner.argument for owner in owners)}) }};",
         *_print_memory(plan, owners),
         *_print_returned(plan),
     ]
@@ -197,13 +199,15 @@ def _emit(name: str, role: str, lane: int, value: str) -> str:
     return f'__fd_emit("{name}", "{role}", {lane}, &(&__FdShow(&{value})).show());'
 
 
-def _path(plan: Plan) -> str:
-    function, container = plan.function, plan.function.container_info
-    name = plan.annotation.name or ""
+def _path(chosen: Generated) -> str:
+    function, container = chosen.plan.function, chosen.plan.function.container_info
+    found = _NAME.search(chosen.derivative.signature)
+    simple = found.group(1) if found else chosen.derivative.derivative
+    name = simple + _turbofish(function)
     if container.kind == "trait":
         if not any(p.is_self for p in function.parameters):
             raise NoDriver(
-                f"`{name}` has no receiver, so the type that implements `{container.self_type}` is unknown",
+                f"`{simple}` has no receiver, so nothing says which `{container.self_type}` is meant",
                 "call it from a function of your own and run that",
             )
         return f"{container.self_type}::{name}"
@@ -214,6 +218,17 @@ def _path(plan: Plan) -> str:
             owner = re.sub(rf"{re.escape(generic.name)}(?!\w)", hole, owner)
         return f"<{owner}>::{name}"
     return f"self::{name}" if container.kind == "module" else name
+
+
+def _turbofish(function: Function) -> str:
+    """Arguments for generic parameters that the function's parameters do not determine."""
+    generics = [g for g in function.generics if g.kind != "lifetime"]
+    mentioned = set(re.findall(r"\w+", " ".join(p.type_text for p in function.parameters)))
+    if all(g.name in mentioned for g in generics):
+        return ""
+    guesses = {"type": "f64", "const": str(ELEMENTS)}
+    arguments = ["_" if g.name in mentioned else guesses[g.kind] for g in generics]
+    return f"::<{', '.join(arguments)}>"
 
 
 def _print_memory(plan: Plan, owners: list[Owner]) -> Iterator[str]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ferrodiff.analysis.document import parse
 from ferrodiff.analysis.model import Activity
 from ferrodiff.analysis.rewrite.body import Plan, Slot
-from ferrodiff.analysis.rewrite.crate import parse, walk
+from ferrodiff.analysis.rewrite.crate import walk
 from ferrodiff.analysis.rewrite.samples import (
     Sampler,
     Struct,
@@ -22,6 +23,7 @@ from ferrodiff.analysis.text import SourceText, decode
 
 _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")
 _ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*([^;<]+?)\s*;")
+_LENGTH = re.compile(r"\bconst\s+(\w+)\s*:\s*usize\s*=\s*(\d+)\s*;")
 _POINTER = re.compile(r"\*(?:const|mut) ")
 _ABOVE = (b"//", b"#", b"/*", b"*")
 _UNSIZED = ("str", "dyn ")
@@ -91,6 +93,7 @@ class _Inputs:
         self.from_file = sample_line(source, plan)
         self.structs = structs(source)
         self.aliases = {m.group(1): m.group(2) for m in _ALIAS.finditer(source.text)}
+        self.lengths = {m.group(1): m.group(2) for m in _LENGTH.finditer(source.text)}
         generics = (*plan.function.generics, *self.container.generics)
         self.generics = frozenset(g.name for g in generics if g.kind == "type")
         self.constants = frozenset(g.name for g in generics if g.kind == "const")
@@ -240,7 +243,8 @@ class _Inputs:
         return sum(1 + len(s.shadows) for s in self.plan.slots[: slot.index])
 
     def _sampler(self, number: Callable[[], str]) -> Sampler:
-        return Sampler(self.structs, self.aliases, self.generics, number)
+        generics = self.generics | self.constants
+        return Sampler(self.structs, self.aliases, generics, self.lengths, number)
 
 
 def is_mutable(type_text: str) -> bool:
@@ -256,7 +260,7 @@ def strip_reference_of_expression(text: str) -> str:
 def structs(source: SourceText) -> dict[str, Struct]:
     """The structs that a file defines, by name."""
     found = {}
-    for node in walk(parse(source.data)):
+    for node in walk(parse(source.data).root_node):
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if node.type != "struct_item" or name is None:
             continue

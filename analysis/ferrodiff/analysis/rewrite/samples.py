@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ferrodiff.analysis.rewrite.types import array_parts, slice_element, split_top_level, strip_reference
 
@@ -33,9 +33,11 @@ class Sampler:
     structs: dict[str, Struct]
     aliases: dict[str, str]
     generics: frozenset[str]
-    """Type parameters: they become floats."""
+    """Type parameters, which become floats, and const parameters, which become `ELEMENTS`."""
+    lengths: dict[str, str]
+    """Integer constants of the file."""
     number: Callable[[], str]
-    depth: int = field(default=0)
+    depth: int = 0
 
     def expression(self, type_text: str) -> str:
         """A value of a type. Types that are not known get `Default::default()`."""
@@ -57,15 +59,20 @@ class Sampler:
         if (element := slice_element(text)) is not None:
             return self._list(element, ELEMENTS)
         if (array := array_parts(text)) is not None:
-            length = int(array[1]) if array[1].isdigit() else ELEMENTS
-            return (
-                self._list(array[0], length) if length <= 64 else f"[{self.expression(array[0])}; {array[1]}]"
-            )
+            return self._array(*array)
         if text.startswith("(") and text.endswith(")"):
             return "(" + "".join(self.expression(part) + ", " for part in split_top_level(text[1:-1])) + ")"
         if found := _GENERIC.fullmatch(text):
             return self._container(found.group(1), found.group(2))
         return self._named(text)
+
+    def _array(self, element: str, length: str) -> str:
+        length = self.lengths.get(length, length).removesuffix("usize").strip()
+        if length.isdigit() and int(length) <= 64:
+            return self._list(element, int(length))
+        if length in self.generics:
+            return self._list(element, ELEMENTS)
+        return f"::core::array::from_fn(|_| {self.expression(element)})"
 
     def _list(self, element: str, count: int) -> str:
         return "[" + ", ".join(self.expression(element) for _ in range(count)) + "]"

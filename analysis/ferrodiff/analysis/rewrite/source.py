@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ferrodiff.analysis.document import analyse
 from ferrodiff.analysis.signature import derivative_signature
 
+from ferrodiff.analysis.document import analyse
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.rewrite.body import Place, Plan, Refused, attributes, body, plan
-from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits, parse
+from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits
 from ferrodiff.analysis.rewrite.edits import Replacement, apply, insert, replace_keeping_lines
 from ferrodiff.analysis.rewrite.support import support_module
 from ferrodiff.analysis.rewrite.types import float_aliases
@@ -68,7 +68,7 @@ class Rewriter:
         self.analysis = analyse(text)
         self.source: SourceText = self.analysis.source
         self.data = self.source.data
-        self.root = parse(self.data)
+        self.root = self.analysis.tree.root_node
         self.shadow_checks = shadow_checks
         self.path = path
         self.aliases = float_aliases(text)

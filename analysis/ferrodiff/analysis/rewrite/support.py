@@ -222,7 +222,8 @@ _BODY = """\
     fn too_short(shadow: &'static str, found: usize, primal: &'static str, length: usize, lanes: usize) -> ! {
         if lanes == 1 {
             ::core::panic!(
-                "shadow `{}` of `{}` has length {}, but `{}` has length {}", shadow, primal, found, primal, length
+                "shadow `{}` of `{}` has length {}, but `{}` has length {}",
+                shadow, primal, found, primal, length
             )
         }
         ::core::panic!(
