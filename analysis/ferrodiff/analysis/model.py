@@ -325,7 +325,7 @@ def _shift(value: Any, delta: int) -> Any:
     if not isinstance(value, _SHIFTED):
         return value
     changes: dict[str, Any] = {}
-    for name in _field_names(type(value)):
+    for name in _field_names(cast(Any, type(value))):
         old = getattr(value, name)
         if isinstance(old, _SHIFTED):
             changes[name] = _shift(old, delta)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.printing import identifier, quoted
 
 
-class Role(str, Enum):
+class Role(StrEnum):
     """What a parameter of a derivative is for. Equal to its value, so it can be compared with text."""
 
     PRIMAL = "primal"
@@ -121,6 +121,7 @@ def derivative_signature(function: Function, annotation: Annotation) -> Signatur
             SignatureParameter(f"dret: {returned}", "dret", returned, Role.SEED, None, None, result)
         )
     gradients: tuple[int, ...] = ()
+    return_type: str | None
     if mode is Mode.FORWARD:
         return_type = _forward_return(function.return_type, result, width)
     else:

@@ -1,0 +1,205 @@
+"""Every signature against the installed rustc: a grid of all combinations, then random functions.
+
+rustc's text is compared after undoing what `ferrodiff.analysis.signature` says it does not imitate (line
+breaks, ``const N : usize``, ``5usize``).
+
+Known differences of rustc 1.95 from the newer rules, which the generators therefore leave out:
+
+* annotations on functions in traits are refused (newer: a provided method is generated);
+* ``ActiveOnly`` as forward return activity and a valued function without any activity crash it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ferrodiff.analysis.document import analyse
+from ferrodiff.analysis.signature import derivative_signature
+
+pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is the oracle")
+
+FORWARD_INPUTS = ("Const", "Dual", "DualOnly", "Dualv", "DualvOnly")
+FORWARD_RETURNS = ("Const", "Dual", "DualOnly", "Dualv", "DualvOnly")
+REVERSE_VALUES = ("Const", "Active", "ActiveOnly")
+REVERSE_REFERENCES = (*REVERSE_VALUES, "Duplicated", "DuplicatedOnly")
+REVERSE_RETURNS = ("Const", "Active", "ActiveOnly")
+WIDTHS = (None, 0, 1, 2, 3, 7)
+REFERENCES = ("&[f64]", "&mut [f32]", "&f64", "&mut f64", "*const f64", "*mut f32", "&[f64; 3]", "&'static f64")
+VALUES = ("f64", "f32", "[f64; 3]", "(f32, f64)", "Vec<f64>", "Point", "fn(f64) -> f64")
+RETURNS = (None, "()", "f64", "(f64, f64)", "[f32; 2]", "Point", "!")
+
+
+def attribute(mode: str, name: str, width: int | None, activities: tuple[str, ...]) -> str:
+    items = [name] + ([str(width)] if width is not None else []) + list(activities)
+    return f"#[autodiff_{mode}({', '.join(items)})]"
+
+
+def valued(returns: str | None) -> bool:
+    return returns not in (None, "()")
+
+
+def grid() -> Iterator[str]:
+    """One-parameter functions in all combinations, then pairs of parameters."""
+    for mode, returns, width in itertools.product(("forward", "reverse"), RETURNS, WIDTHS):
+        results = (FORWARD_RETURNS if mode == "forward" else REVERSE_RETURNS) if valued(returns) else ("",)
+        arrow = f" -> {returns}" if returns is not None else ""
+        for result in results:
+            for written in ("&[f64]", "&mut f64", "*const f32", "f64", "Point"):
+                reference = written[0] in "&*"
+                inputs = FORWARD_INPUTS if mode == "forward" else REVERSE_REFERENCES if reference else REVERSE_VALUES
+                for activity in inputs:
+                    listed = (activity, result) if result else (activity,)
+                    yield f"{attribute(mode, 'NAME', width, listed)} fn PRIMAL(x: {written}){arrow} {{ loop {{}} }}"
+    for first, second in itertools.product((*REFERENCES, *VALUES), repeat=2):
+        yield f"#[autodiff_forward(NAME, 2, Dual, Dual, Dual)] fn PRIMAL(x: {first}, y: {second}) -> f64 {{ 0.0 }}"
+
+
+class Generator:
+    """Random functions: headers, generics, patterns, odd spacing, comments, several attributes."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def pick(self, *choices: str) -> str:
+        return self.random.choice(choices)
+
+    def type(self, depth: int = 0) -> str:
+        leaf = ("f64", "f32", "Point", "T", "[f64; N]", "usize", "Real", "std :: vec::Vec<f64 >", "r#type", "()")
+        if depth > 2:
+            return self.pick(*leaf)
+        inner = self.type(depth + 1)
+        shapes = (
+            f"&{inner}", f"& mut {inner}", f"&'a  {inner}", f"&'a mut {inner}", f"*const {inner}", f"*mut  {inner}",
+            f"[{inner}]", f"[ {inner} ;3 ]", f"[{inner}; 1+N*2]", f"[{inner}; {{ N }}]", f"({inner},)", f"({inner} , f32,)",
+            f"({inner})", f"Vec< {inner},>", f"Box<dyn Fn( {inner} )->f64+Send>", f"&dyn Fn({inner},f64)->{inner}",
+            f"fn({inner} , f64)->f64", f"unsafe extern \"C\" fn(_x: {inner})", f"for<'b> fn(&'b {inner})->f64",
+            f"<{inner} as Iterator>::Item", f"Option<&'static {inner}>", f"Pair<{inner}, Item=f64>", f"Map<'a,{inner},3>",
+            f"impl Fn({inner})->f64 + 'a", f"/* c */ {inner} // d\n", f"::std::option::Option<{inner}>", f"Arr<{{ N+1 }}, {inner}>",
+            f"Box<dyn for<'b> Fn(&'b {inner})>", f"fn()->{inner}", f"Neg<-1, {inner}>", f"dyn Tr<{inner}> + 'static",
+        )  # fmt: skip
+        return self.random.choice((*leaf, *shapes))
+
+    def parameter(self, index: int) -> tuple[str, str]:
+        name = self.pick(f"x{index}", f"_y{index}", f"r#type{index}", f"r#fn{index}", f"größe{index}", "r#loop")
+        name = f"x{index}" if name == "r#loop" and index else name
+        written = self.type()
+        return f"{self.pick('', '', 'mut ', '#[allow(unused)] ')}{name}{self.pick(':', ' : ', ': ')}{written}", written
+
+    def header(self) -> str:
+        visibility = self.pick("", "pub ", "pub(crate)  ", "pub( in crate ) ", "pub(self) ")
+        return visibility + self.pick("", "const ", "async ") + self.pick("", "unsafe ") + self.pick("", 'extern "C" ', "extern ")
+
+    def activities(self, mode: str, types: list[str], returns: str | None) -> tuple[str, ...]:
+        listed = []
+        for written in types:
+            bare = re.sub(r"/\*.*?\*/|//[^\n]*\n", "", written).strip()
+            inputs = REVERSE_REFERENCES if bare[0] in "&*" else REVERSE_VALUES
+            listed.append(self.random.choice(FORWARD_INPUTS if mode == "forward" else inputs))
+        if valued(returns):
+            listed.append(self.random.choice(FORWARD_RETURNS if mode == "forward" else REVERSE_RETURNS))
+        return tuple(listed)
+
+    def function(self) -> str:
+        receiver = self.pick("", "", "", "&self", "&mut self", "self", "mut self", "&'a self", "self: &Self", "self: Box<Self>")
+        pairs = [self.parameter(i) for i in range(self.random.randrange(5))]
+        types = [written for _, written in pairs]
+        texts = [text for text, _ in pairs]
+        if receiver:
+            texts.insert(0, receiver)
+            types.insert(0, "&self" if receiver.startswith("&") or receiver.startswith("self: &") else "self")
+        returns = self.random.choice((None, "()", "( )", "f64", self.type(), self.type()))
+        returns = "()" if returns == "( )" else returns
+        attributes = []
+        for number in range(self.random.choice((1, 1, 1, 2, 3))):
+            mode = self.pick("forward", "reverse")
+            listed = self.activities(mode, types, returns)
+            if not listed and valued(returns):
+                continue
+            attributes.append(attribute(mode, f"NAME_{number}", self.random.choice(WIDTHS), listed))
+        generics = self.pick("<'a, T, const N: usize>", "<'a, T: Copy+'a, const N : usize,>", "<'a, T: ?Sized + Mul<Output=T>, const N: usize>")
+        where = self.pick("", "", " where T: Copy", " where T : Copy+Send, 'a:'a ,", " where [f64; N]: Sized, for<'c> T: Fn(&'c f64)->f64")
+        arrow = f"{self.pick('->', ' -> ')}{returns}" if returns is not None else ""
+        comma = self.pick("", ",") if texts else ""
+        text = f"{self.pick('/// doc', '#[inline]', '')}\n" + "\n".join(attributes)
+        text += f"\n{self.header()}fn PRIMAL{generics}({', '.join(texts)}{comma}){arrow}{where} {{ loop {{}} }}"
+        return f"impl S {{ {text} }}" if receiver else text
+
+
+def named(texts: list[str], start: int) -> str:
+    """A crate of these functions, each with names of its own."""
+    lines = ["#![feature(autodiff)]", "use std::autodiff::{autodiff_forward, autodiff_reverse};", "fn main() {}"]
+    lines += [t.replace("NAME", f"df{i}").replace("PRIMAL", f"f{i}") for i, t in enumerate(texts, start)]
+    return "\n".join(lines) + "\n"
+
+
+def expanded(text: str, folder: Path) -> dict[str, str]:
+    """Signatures of rustc's expansion by function name, without the printer's own habits."""
+    path = folder / "oracle.rs"
+    path.write_text(text, encoding="utf-8")
+    command = ["rustc", "-Zunpretty=expanded", "--edition", "2024", str(path)]
+    environment = {**os.environ, "RUSTC_BOOTSTRAP": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+    found = {}
+    for match in re.finditer(r"^[^\n]*\bfn (df[\w]+)\b", run.stdout, re.MULTILINE):
+        found[match[1]] = normalised(run.stdout[match.start() : body_start(run.stdout, match.end())])
+    assert found, run.stderr[-2000:]
+    return found
+
+
+def body_start(text: str, at: int) -> int:
+    depth = 0
+    while True:
+        char = text[at]
+        if char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char in "{;" and depth == 0 and text[at - 2 : at] not in ("<{", ", "):
+            return at
+        elif char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+        at += 1
+
+
+def normalised(text: str) -> str:
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"\bconst (\w+) : ", r"const \1: ", text)
+    text = re.sub(r"\b(\d+)usize\b", r"\1", text)
+    return re.sub(r"([(\[<]) (?!\})", r"\1", text)
+
+
+def check(texts: list[str], folder: Path, minimum: int) -> None:
+    compared = 0
+    for start in range(0, len(texts), 1500):
+        source = named(texts[start : start + 1500], start)
+        theirs = expanded(source, folder)
+        ours = {
+            annotation.name or "": derivative_signature(function, annotation).text
+            for function in analyse(source).functions
+            for annotation in function.annotations
+        }
+        assert ours.keys() == theirs.keys()
+        wrong = [(ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]]
+        assert not wrong, "\n".join(f"ours   {a}\ntheirs {b}" for a, b in wrong[:20]) + f"\n{len(wrong)} wrong"
+        compared += len(ours)
+    assert compared >= minimum
+
+
+def test_every_combination(tmp_path: Path) -> None:
+    check(list(grid()), tmp_path, 1000)
+
+
+def test_random_functions(tmp_path: Path) -> None:
+    generator = Generator(20261201)
+    check([generator.function() for _ in range(1500)], tmp_path, 1500)
