@@ -1,7 +1,7 @@
 """Drivers: inputs, their defaults, and what a driver prints.
 
-The derivative compiler stands aside: markers are replaced by finite differences in Rust, for arguments that are
-floats or slices of floats.
+The derivative compiler stands aside: markers are replaced by finite differences in Rust, for arguments that
+are floats or slices of floats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ mod markers {
 
     struct Call { active: Vec<bool>, table: *const usize, thunk: Thunk, args: *const u8, size_r: usize }
 
-    unsafe fn call(request: *const u8, thunk: *const (), table: *const usize, args: *const u8) -> Call { unsafe {
+    unsafe fn call(
+        request: *const u8, thunk: *const (), table: *const usize, args: *const u8,
+    ) -> Call { unsafe {
         let text = std::ffi::CStr::from_ptr(request.cast()).to_str().unwrap();
         let list = text.split("\\"activities\\": [").nth(1).unwrap().split(']').next().unwrap();
         let active = list.split(", ").map(|a| !a.contains("Const")).collect();
@@ -40,7 +42,8 @@ mod markers {
             let (offset, size) = (*self.table.add(3 + 2 * i), *self.table.add(4 + 2 * i));
             let (p, s) = (self.args.add(offset), shadow.add(offset));
             if size == 8 { return vec![(p as *mut f64, s as *mut f64)]; }
-            let (p, s, n) = (*(p as *const *mut f64), *(s as *const *mut f64), *(p as *const usize).add(1));
+            let (p, s) = (p as *const *mut f64, s as *const *mut f64);
+            let (p, s, n) = (*p, *s, *(p as *const usize).add(1));
             (0..n).map(|k| (p.add(k), s.add(k))).collect()
         } }
 
@@ -61,7 +64,8 @@ mod markers {
     ) { unsafe {
         let call = call(request, thunk, table, args);
         let text = std::ffi::CStr::from_ptr(request.cast()).to_str().unwrap();
-        let width: usize = text.split("\\"width\\": ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        let width = text.split("\\"width\\": ").nth(1).unwrap().split(',').next().unwrap();
+        let width: usize = width.parse().unwrap();
         for lane in 0..width {
             let pairs = call.all(dargs.add(lane * call.size_a()));
             for (p, t) in &pairs { **p += H * **t; }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.rewrite.support import LINTS, MODULE
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length
+from ferrodiff.analysis.signature import MAXIMUM_SHOWN_WIDTH, shadow_names
 
 _SPLIT = {Activity.DUALV: Activity.DUAL, Activity.DUALV_ONLY: Activity.DUAL_ONLY}
 """One long shadow reaches the core as one shadow for each lane."""
@@ -119,6 +120,10 @@ def _refuse_unusable(function: Function, annotation: Annotation) -> None:
         (function.header.is_async, "an `async fn` cannot be differentiated"),
         (any(p.variadic for p in function.parameters), "a variadic function cannot be differentiated"),
         (annotation.width < 1, "the width must be at least 1"),
+        (
+            annotation.width > MAXIMUM_SHOWN_WIDTH,
+            f"a width above {MAXIMUM_SHOWN_WIDTH} is not supported; split the batch",
+        ),
         (any(a.activity is None for a in annotation.arguments), "the annotation has an unknown activity"),
         (
             len(annotation.arguments) != expected,
@@ -136,9 +141,7 @@ def _slot(index: int, parameter: Parameter, activity: Activity, annotation: Anno
     bare = parameter.name
     if binding is None or bare is None:
         raise Refused(f"the parameter `{parameter.pattern_text}` is a pattern; give it a name")
-    count = 1 if activity in _SPLIT else annotation.width if activity in _SHADOWED else 0
-    prefix = annotation.mode.shadow_prefix
-    shadows = tuple(f"{prefix}{bare}_{k}" for k in range(count))
+    shadows = shadow_names(parameter, activity, annotation.mode, annotation.width)
     return Slot(index, binding, bare, activity, parameter.type_text, shadows)
 
 

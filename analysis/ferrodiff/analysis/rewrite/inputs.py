@@ -19,6 +19,7 @@ from ferrodiff.analysis.rewrite.samples import (
     parse_sample_line,
 )
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length, slice_element, strip_reference
+from ferrodiff.analysis.signature import shadow_type
 from ferrodiff.analysis.text import SourceText, decode
 
 _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")
@@ -105,16 +106,11 @@ class _Inputs:
     def _wanted(self) -> Iterator[_Wanted]:
         for slot in self.plan.slots:
             yield _Wanted(slot.bare, self._concrete(slot.type_text), slot, 0, False)
+            shadow = shadow_type(self.plan.function.parameters[slot.index], self.plan.annotation.mode)
             for lane, name in enumerate(slot.shadows):
-                yield _Wanted(name, self._concrete(self._shadow_type(slot)), slot, lane, True)
+                yield _Wanted(name, self._concrete(shadow), slot, lane, True)
         if not self.plan.forward and self.plan.returns in (Activity.ACTIVE, Activity.ACTIVE_ONLY):
             yield _Wanted("dret", self._concrete(self.plan.function.return_type or "()"), None, 0, True)
-
-    def _shadow_type(self, slot: Slot) -> str:
-        if self.plan.forward:
-            return slot.type_text
-        mutable = re.sub(r"^&('\w+ )?(?!mut |'\w)", r"&\1mut ", slot.type_text)
-        return re.sub(r"^\*const ", "*mut ", mutable)
 
     def _concrete(self, text: str) -> str:
         if self.container.self_type and self.container.kind != "trait":
