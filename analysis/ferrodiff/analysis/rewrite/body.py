@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.rewrite.support import LINTS, MODULE
+from ferrodiff.analysis.rewrite.support import MODULE
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length
 from ferrodiff.analysis.signature import MAXIMUM_SHOWN_WIDTH, shadow_names
 
@@ -155,12 +155,12 @@ def body(plan: Plan, *, shadow_checks: bool) -> str:
     return "{ unsafe { " + " ".join(statements) + f" {_outcome(plan)} }} }}"
 
 
-def attributes(plan: Plan) -> str:
+def attributes(plan: Plan, silenced: str) -> str:
     """Attributes of the generated function: conditions under which it exists, and silenced lints."""
     own = [a.text for a in plan.function.attributes if a.path == "cfg"]
     if plan.annotation.cfg_predicate is not None:
         own.append(f"#[cfg({plan.annotation.cfg_predicate})]")
-    return " ".join([*own, f"#[allow({LINTS})]"])
+    return " ".join([*own, f"#[allow({silenced})]"])
 
 
 def _checks(plan: Plan) -> Iterator[str]:

@@ -32,7 +32,10 @@ _UNSIZED = ("str", "dyn ")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One parameter's value as a Rust expression, and where it came from: `given`, `file` or `sample`."""
+    """One parameter's value, and where it came from: `given`, `file` or `sample`.
+
+    `expression` is Rust; for a sampled seed it is a description in parentheses.
+    """
 
     name: str
     expression: str
@@ -130,7 +133,8 @@ class _Inputs:
         if self._is_float(pointee if reference else text):
             held = as_floats(held)
         declaration = f"let mut {variable}{annotation} = {held};"
-        entry = Input(wanted.name, expression, origin)
+        described = self._described(wanted) if origin == "sample" and wanted.is_shadow else expression
+        entry = Input(wanted.name, described, origin)
         visible = mutable and (wanted.is_shadow or reference or text.startswith("*"))
         return Owner(entry, declaration, argument, shown, visible, wanted.is_shadow, wanted.lane, missing)
 
@@ -219,6 +223,15 @@ class _Inputs:
         pointee = _POINTER.sub("", text)
         shape = f"[{pointee}]" if pointee != text else text
         return self._sampler(constant(number[0])).expression(shape)
+
+    def _described(self, wanted: _Wanted) -> str:
+        if wanted.slot is None:
+            return "(one)"
+        if not self._seeding(wanted.slot):
+            return "(zeros)"
+        if wanted.slot.split:
+            return f"(unit vectors 0 to {self.plan.width - 1})" if self.plan.width > 1 else "(unit vector 0)"
+        return f"(its part of unit vector {wanted.lane})"
 
     def _flat(self, text: str) -> bool:
         """Whether the shadow is a list of floats, so that it can be made as long as its primal."""

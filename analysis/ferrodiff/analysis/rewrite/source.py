@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ferrodiff.analysis.signature import derivative_signature
-
 from ferrodiff.analysis.document import analyse
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.rewrite.body import Place, Plan, Refused, attributes, body, plan
 from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits
 from ferrodiff.analysis.rewrite.edits import Replacement, apply, insert, replace_keeping_lines
-from ferrodiff.analysis.rewrite.support import support_module
+from ferrodiff.analysis.rewrite.support import lints, support_module
 from ferrodiff.analysis.rewrite.types import float_aliases
+from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
 
 _CONST_FN = re.compile(r"^((?:pub(?:\([^)]*\))? )?(?:default )?)const (?=(?:unsafe |safe |extern |fn ))")
@@ -72,6 +71,7 @@ class Rewriter:
         self.shadow_checks = shadow_checks
         self.path = path
         self.aliases = float_aliases(text)
+        self.lints = lints(text)
         self.edits: list[Replacement] = []
         self.generated: list[Generated] = []
         self.notes: list[Note] = []
@@ -193,7 +193,7 @@ class Rewriter:
             line=place.line,
             signature=signature,
         )
-        generated = Generated(made, derivative, f"{attributes(made)} {header} {lines}")
+        generated = Generated(made, derivative, f"{attributes(made, self.lints)} {header} {lines}")
         self.generated.append(generated)
         return generated
 
@@ -202,7 +202,11 @@ class Rewriter:
     def text(self, extra: Iterator[str] | tuple[str, ...] = ()) -> str:
         """The edited text with helpers, and any `extra` items, after its last line."""
         data = apply(self.data, self.edits)
-        additions = [support_module(len(g.plan.slots) for g in self.generated)] if self.generated else []
+        additions = (
+            [support_module((len(g.plan.slots) for g in self.generated), self.lints)]
+            if self.generated
+            else []
+        )
         additions += extra
         if not additions:
             return decode(data)

@@ -24,6 +24,14 @@ LINTS = (
 )
 """Lints that are silenced on generated code: a user's `deny(..)` is about what the user wrote."""
 
+_FEW_LINTS = "warnings, unsafe_code, missing_docs, clippy::all"
+
+
+def lints(text: str) -> str:
+    """The lints to silence in a file: all of `LINTS` only where the file denies something."""
+    return LINTS if "deny" in text or "forbid" in text else _FEW_LINTS
+
+
 _MARKER_PARAMETERS = (
     "request: *const u8, thunk: *const (), layout: *const usize, args: *const u8, dargs: *mut u8, "
     "result: *mut u8, dresult: *mut u8"
@@ -235,9 +243,9 @@ _BODY = """\
 """
 
 
-def support_module(arities: Iterable[int]) -> str:
+def support_module(arities: Iterable[int], silenced: str) -> str:
     """The helper module's text for derivatives of functions with the given numbers of parameters."""
-    head = _HEAD.replace("@LINTS@", LINTS).replace("@MARKER@", _MARKER_PARAMETERS)
+    head = _HEAD.replace("@LINTS@", silenced).replace("@MARKER@", _MARKER_PARAMETERS)
     tables = "".join(_tuple_impls(n) for n in sorted(set(arities)))
     return head + tables + _BODY
 
