@@ -5,7 +5,18 @@ the last line of the file. `driver` adds a `main` that calls one derivative and 
 """
 
 from ferrodiff.analysis.rewrite.driver import Driver, NoDriver, driver
+from ferrodiff.analysis.rewrite.gradient import gradient_check
 from ferrodiff.analysis.rewrite.inputs import Input
 from ferrodiff.analysis.rewrite.source import Derivative, Note, Rewritten, rewrite
 
-__all__ = ["Derivative", "Driver", "Input", "NoDriver", "Note", "Rewritten", "driver", "rewrite"]
+__all__ = [
+    "Derivative",
+    "Driver",
+    "Input",
+    "NoDriver",
+    "Note",
+    "Rewritten",
+    "driver",
+    "gradient_check",
+    "rewrite",
+]

@@ -116,16 +116,27 @@ def driver(
     """
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
-    chosen = _choose(work, derivative)
-    owners = list(_owners(work, chosen, dict(inputs or {})))
-    _place(work, chosen, _function(chosen, owners))
+    chosen = choose(work, derivative)
+    owners = list(owners_of(work, chosen, dict(inputs or {})))
+    return make_driver(work, chosen, owners, _statements(chosen, owners))
+
+
+def make_driver(
+    work: Rewriter, chosen: Generated, owners: list[Owner], statements: str, *modules: str
+) -> Driver:
+    """The program with a `main` that runs `statements` beside the chosen derivative.
+
+    `modules` are further helper modules for the end of the file.
+    """
+    _place(work, chosen, _function(chosen, statements))
     work.edits += _without_main(work)
     call = f'unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }}'
     main = f"#[allow({LINTS})] fn main() {{ {call} }}\n"
-    return Driver(work.text((_SHOW, main)), chosen.derivative, tuple(owner.input for owner in owners))
+    text = work.text((_SHOW, *modules, main))
+    return Driver(text, chosen.derivative, tuple(owner.input for owner in owners))
 
 
-def _choose(work: Rewriter, name: str) -> Generated:
+def choose(work: Rewriter, name: str) -> Generated:
     owner, _, simple = name.rpartition("::")
     simple = simple.removeprefix("r#")
     found = [
@@ -152,7 +163,7 @@ def _qualifiers(function: Function) -> set[str]:
     return names
 
 
-def _owners(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterator[Owner]:
+def owners_of(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterator[Owner]:
     owners = inputs_of(work.source, chosen.plan, given)
     known = [owner.input.name for owner in owners]
     for name in given:
@@ -175,7 +186,7 @@ def _owners(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterato
 # The function beside the derivative
 
 
-def _function(chosen: Generated, owners: list[Owner]) -> str:
+def _statements(chosen: Generated, owners: list[Owner]) -> str:
     plan = chosen.plan
     show = plan.support.rsplit("::", 1)[0] + f"::{SHOW_MODULE}"
     statements = [
@@ -184,14 +195,17 @@ def _function(chosen: Generated, owners: list[Owner]) -> str:
         "let mut __fd_zero = __FdUnit::new(usize::MAX);",
         *(owner.declaration for owner in owners),
         *(_emit(owner.input.name, "input", owner.lane, owner.shown) for owner in owners),
-        f"let __fd_out = unsafe {{ {_path(chosen)}({', '.join(owner.argument for owner in owners)}) }};",
+        f"let __fd_out = unsafe {{ {path_to(chosen)}({', '.join(owner.argument for owner in owners)}) }};",
         *_print_memory(plan, owners),
         *_print_returned(plan),
     ]
-    conditions = " ".join(a.text for a in plan.function.attributes if a.path == "cfg")
+    return " ".join(statements)
+
+
+def _function(chosen: Generated, statements: str) -> str:
+    conditions = " ".join(a.text for a in chosen.plan.function.attributes if a.path == "cfg")
     return (
-        f'{conditions} #[allow({LINTS})] #[unsafe(no_mangle)] extern "Rust" fn {_ENTRY}() '
-        f"{{ {' '.join(statements)} }}"
+        f'{conditions} #[allow({LINTS})] #[unsafe(no_mangle)] extern "Rust" fn {_ENTRY}() {{ {statements} }}'
     )
 
 
@@ -199,10 +213,12 @@ def _emit(name: str, role: str, lane: int, value: str) -> str:
     return f'__fd_emit("{name}", "{role}", {lane}, &(&__FdShow(&{value})).show());'
 
 
-def _path(chosen: Generated) -> str:
+def path_to(chosen: Generated, simple: str | None = None) -> str:
+    """The path of the derivative, or of another function beside it, as the driver has to write it."""
     function, container = chosen.plan.function, chosen.plan.function.container_info
-    found = _NAME.search(chosen.derivative.signature)
-    simple = found.group(1) if found else chosen.derivative.derivative
+    if simple is None:
+        found = _NAME.search(chosen.derivative.signature)
+        simple = found.group(1) if found else chosen.derivative.derivative
     name = simple + _turbofish(function)
     if container.kind == "trait":
         if not any(p.is_self for p in function.parameters):

@@ -1,7 +1,7 @@
 """A program that compares one derivative with central differences.
 
-Like `driver`, but the generated function evaluates the primal with each of its differentiated floats moved by
-steps of several sizes, and the derivative at the same point. Floats are reached through a trait that is
+Like `driver`, but the generated function evaluates the primal with each differentiated float moved by steps
+of several sizes, and the derivative at the same point. Floats are reached through a trait that is
 implemented for the types a parameter is usually made of and for the file's own plain structs.
 
 Output: lines of JSON. `{"gradient": "input", "name": .., "count": ..}` and `"output"` give the order of floats,
@@ -73,14 +73,18 @@ mod {GRADIENT_MODULE} {{
         fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ (**self).visit(f) }}
     }}
     impl<T: Floats> Floats for Option<T> {{
-        fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ if let Some(item) = self {{ item.visit(f) }} }}
+        fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{
+            if let Some(item) = self {{ item.visit(f) }}
+        }}
     }}
     macro_rules! tuples {{ ($(($($t:ident $i:tt)+))+) => {{ $(
         impl<$($t: Floats),+> Floats for ($($t,)+) {{
             fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ $(self.$i.visit(f);)+ }}
         }}
     )+ }} }}
-    tuples! {{ (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) (A 0 B 1 C 2 D 3 E 4 F 5) }}
+    tuples! {{
+        (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) (A 0 B 1 C 2 D 3 E 4 F 5)
+    }}
     macro_rules! inert {{ ($($t:ty),+) => {{ $(
         impl Floats for $t {{ fn visit(&mut self, _: &mut dyn FnMut(&mut f64)) {{}} }}
     )+ }} }}
@@ -161,7 +165,8 @@ def _struct_impls(work: Rewriter) -> str:
             continue
         visits = " ".join(f"Floats::visit(&mut self.{label}, f);" for label, _ in struct.fields)
         lines.append(
-            f"    impl Floats for super::{name} {{ fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ {visits} }} }}\n"
+            f"    impl Floats for super::{name} {{ "
+            f"fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ {visits} }} }}\n"
         )
     return "".join(lines)
 
@@ -185,18 +190,22 @@ def _statements(chosen: Generated, owners: list[Owner]) -> Iterator[str]:
     plan = chosen.plan
     parts = _parts(plan, owners)
     if not parts:
-        raise NoDriver(f"`{chosen.derivative.derivative}` differentiates no input, so there is nothing to compare")
+        raise NoDriver(
+            f"`{chosen.derivative.derivative}` differentiates no input, so there is nothing to compare"
+        )
     returns = _returns(plan)
     outputs = [p for p in parts if p.mutable]
     if not returns and not outputs:
-        raise NoDriver(f"`{chosen.derivative.derivative}` has no differentiated output, so there is nothing to compare")
+        raise NoDriver(
+            f"`{chosen.derivative.derivative}` has no differentiated output, so there is nothing to compare"
+        )
     module = plan.support.rsplit("::", 1)[0] + f"::{GRADIENT_MODULE}"
     yield f"use {module} as __fdg; use {module}::Floats as __FdFloats;"
     show = plan.support.rsplit("::", 1)[0] + "::__ferrodiff_show"
     yield f"use {show}::Unit as __FdUnit;"
-    yield _evaluate(plan, owners, parts, returns)
-    yield _shapes(plan, owners, parts, outputs)
-    yield _derivative(plan, owners, parts, returns)
+    yield _evaluate(chosen, owners, parts, returns)
+    yield _shapes(chosen, owners, parts, outputs)
+    yield _derivative(chosen, owners, parts, returns)
     yield _differences()
 
 
@@ -220,8 +229,9 @@ def _units(plan: Plan) -> str:
     return units + "let mut __fd_zero = __FdUnit::new(usize::MAX);"
 
 
-def _evaluate(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+def _evaluate(chosen: Generated, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
     """A closure: input number and step to the input's value and all outputs."""
+    plan = chosen.plan
     primals = [owner for owner in owners if not owner.is_shadow]
     moves = " ".join(
         f"__FdFloats::visit(&mut {p.variable}, &mut |__fd_v| {{ if __fd_n == __fd_i {{ "
@@ -235,7 +245,7 @@ def _evaluate(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool
     )
     collected = ["__fdg::collect(&mut __fd_out, &mut __fd_ys);"] if returns else []
     collected += [f"__fdg::collect(&mut {p.variable}, &mut __fd_ys);" for p in parts if p.mutable]
-    call = f"{path_to(plan, plan.function.name)}({', '.join(owner.argument for owner in primals)})"
+    call = f"{path_to(chosen, plan.function.name)}({', '.join(owner.argument for owner in primals)})"
     return (
         "let __fd_eval = |__fd_i: usize, __fd_h: f64| -> (f64, ::std::vec::Vec<f64>) { "
         f"{_units(plan)} {' '.join(owner.declaration for owner in primals)} "
@@ -245,10 +255,11 @@ def _evaluate(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool
     )
 
 
-def _shapes(plan: Plan, owners: list[Owner], parts: list[_Part], outputs: list[_Part]) -> str:
+def _shapes(chosen: Generated, owners: list[Owner], parts: list[_Part], outputs: list[_Part]) -> str:
     """Prints the order of inputs and outputs; leaves their numbers in `__fd_inputs` and `__fd_base`."""
+    plan = chosen.plan
     primals = [owner for owner in owners if not owner.is_shadow]
-    call = f"{path_to(plan, plan.function.name)}({', '.join(owner.argument for owner in primals)})"
+    call = f"{path_to(chosen, plan.function.name)}({', '.join(owner.argument for owner in primals)})"
     lines = [
         f'let __fd_c = __fdg::count(&mut {p.variable}); __fdg::shape("input", "{p.name}", __fd_c); '
         "__fd_total += __fd_c;"
@@ -268,21 +279,25 @@ def _differences() -> str:
     steps = ", ".join(STEPS)
     return (
         f"let mut __fd_i = 0; while __fd_i < __fd_inputs {{ for __fd_h in [{steps}] {{ "
-        "let (__fd_a, __fd_p) = __fd_eval(__fd_i, __fd_h); let (__fd_b, __fd_m) = __fd_eval(__fd_i, -__fd_h); "
+        "let (__fd_a, __fd_p) = __fd_eval(__fd_i, __fd_h); "
+        "let (__fd_b, __fd_m) = __fd_eval(__fd_i, -__fd_h); "
         "let __fd_q: ::std::vec::Vec<f64> = __fd_p.iter().zip(&__fd_m)"
         ".map(|(p, m)| (p - m) / (__fd_a - __fd_b)).collect(); "
         '__fdg::values("difference", Some(__fd_i), __fd_h, &__fd_q); } __fd_i += __fd_stride.max(1); }'
     )
 
 
-def _derivative(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
-    return (_forward if plan.forward else _reverse)(plan, owners, parts, returns)
+def _derivative(chosen: Generated, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+    return (_forward if chosen.plan.forward else _reverse)(chosen, owners, parts, returns)
 
 
-def _forward(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+def _forward(chosen: Generated, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+    plan = chosen.plan
     seeds = []
     for part in parts:
-        seeds.append(f"let __fd_c = __fdg::count(&mut {part.variable}); let __fd_o = __fd_n; __fd_n += __fd_c;")
+        seeds.append(
+            f"let __fd_c = __fdg::count(&mut {part.variable}); let __fd_o = __fd_n; __fd_n += __fd_c;"
+        )
         seeds.append(
             f"__fdg::fill(&mut {part.shadows[0]}, &|k| if k < __fd_c && __fd_o + k == __fd_i "
             "{ 1.0 } else { 0.0 });"
@@ -295,14 +310,14 @@ def _forward(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool)
         if plan.width > 1 and plan.returns is Activity.DUALV:
             value = "__fd_out.1"
         collected.append(f"__fdg::collect(&mut {value}, &mut __fd_ys);")
-    for part in parts:
-        if part.mutable:
-            collected.append(
-                f"let __fd_c = __fdg::count(&mut {part.variable}); let mut __fd_s = ::std::vec::Vec::new(); "
-                f"__fdg::collect(&mut {part.shadows[0]}, &mut __fd_s); __fd_s.truncate(__fd_c); "
-                "__fd_ys.extend(__fd_s);"
-            )
-    call = f"{path_to(plan, plan.annotation.name or '')}({', '.join(owner.argument for owner in owners)})"
+    collected += [
+        f"let __fd_c = __fdg::count(&mut {part.variable}); let mut __fd_s = ::std::vec::Vec::new(); "
+        f"__fdg::collect(&mut {part.shadows[0]}, &mut __fd_s); __fd_s.truncate(__fd_c); "
+        "__fd_ys.extend(__fd_s);"
+        for part in parts
+        if part.mutable
+    ]
+    call = f"{path_to(chosen)}({', '.join(owner.argument for owner in owners)})"
     return (
         "{ let mut __fd_i = 0; while __fd_i < __fd_inputs { "
         f"{_units(plan)} {' '.join(owner.declaration for owner in owners)} let mut __fd_n = 0usize; "
@@ -312,7 +327,8 @@ def _forward(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool)
     )
 
 
-def _reverse(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+def _reverse(chosen: Generated, owners: list[Owner], parts: list[_Part], returns: bool) -> str:
+    plan = chosen.plan
     seeds = ["let mut __fd_j = 0usize;"]
     if returns:
         seed = f"__fd_in_{len(owners) - 1}"
@@ -324,10 +340,10 @@ def _reverse(plan: Plan, owners: list[Owner], parts: list[_Part], returns: bool)
         else:
             seeds += [f"__fdg::fill(&mut {s}, &|_| 0.0);" for s in part.shadows]
     collected = [f"__fdg::collect(&mut {place}, &mut __fd_ys);" for place in _gradients(plan, parts)]
-    call = f"{path_to(plan, plan.annotation.name or '')}({', '.join(owner.argument for owner in owners)})"
+    call = f"{path_to(chosen)}({', '.join(owner.argument for owner in owners)})"
     return (
         f"{{ {_units(plan)} {' '.join(owner.declaration for owner in owners)} {' '.join(seeds)} "
-        'let __fd_w: ::std::vec::Vec<f64> = (0..__fd_j).map(__fdg::weight).collect(); '
+        "let __fd_w: ::std::vec::Vec<f64> = (0..__fd_j).map(__fdg::weight).collect(); "
         '__fdg::values("weights", None, 0.0, &__fd_w); '
         f"let mut __fd_out = unsafe {{ {call} }}; let mut __fd_ys = ::std::vec::Vec::new(); "
         f'{" ".join(collected)} __fdg::values("derivative", None, 0.0, &__fd_ys); }}'

@@ -6,10 +6,9 @@ import argparse
 import json
 import sys
 
-from ferrodiff.analysis.signature import derivative_signature
-
 from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.model import Annotation, Function
+from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.server.errors import EXIT_PROBLEMS
 from ferrodiff.server.paths import read_source, require_file, shown_name
 from ferrodiff.server.problems import message_of, severity

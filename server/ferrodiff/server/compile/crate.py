@@ -118,10 +118,14 @@ class Crate:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """Asks for a `main` that calls one derivative; `inputs` are Rust expressions by parameter."""
+    """Asks for a `main` that calls one derivative; `inputs` are Rust expressions by parameter.
+
+    With `check` it compares the derivative with central differences instead of printing it.
+    """
 
     derivative: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    check: bool = False
 
 
 def load_crate(
@@ -236,10 +240,11 @@ class _Loader:
         return result.text
 
     def _driven(self, drive: Drive, text: str, name: str) -> str:
-        from ferrodiff.analysis.rewrite import NoDriver, driver
+        from ferrodiff.analysis.rewrite import NoDriver, driver, gradient_check
 
         try:
-            result = driver(text, drive.derivative, drive.inputs, shadow_checks=self.shadow_checks, path=name)
+            make = gradient_check if drive.check else driver
+            result = make(text, drive.derivative, drive.inputs, shadow_checks=self.shadow_checks, path=name)
         except NoDriver as problem:
             raise Failure(str(problem), help=problem.help, exit_code=1) from problem
         self.inputs = result.inputs

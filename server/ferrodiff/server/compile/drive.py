@@ -71,14 +71,17 @@ def prepare(
     options: BuildOptions | None = None,
     *,
     text: str | None = None,
+    check: bool = False,
 ) -> Prepared:
     """Reads the file, generates the program and finds the compiler.
+
+    With `check` the program compares the derivative with central differences (see `compile.gradient`).
 
     Raises `Failure` for unknown derivatives and inputs, `Reported` for errors in the annotation.
     """
     chosen = options or BuildOptions()
     crate = load_crate(
-        path, shadow_checks=chosen.shadow_checks, text=text, drive=Drive(derivative, inputs or {})
+        path, shadow_checks=chosen.shadow_checks, text=text, drive=Drive(derivative, inputs or {}, check)
     )
     found = find_annotation(crate, derivative.rpartition("::")[2])
     toolchain = find_toolchain(chosen.toolchain)
