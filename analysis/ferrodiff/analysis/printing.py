@@ -26,6 +26,7 @@ ATOMS = frozenset(
     }
 )
 COMMENTS = frozenset({"line_comment", "block_comment"})
+TUPLES = frozenset({"tuple_type", "tuple_pattern", "tuple_expression"})
 
 _OPENERS = frozenset({"(", "["})
 _ANGLE_PARENTS = frozenset(
@@ -37,7 +38,7 @@ _PREFIXES = {
     ),
     "&&": frozenset({"reference_type", "reference_pattern", "reference_expression"}),
     "*": frozenset({"pointer_type", "unary_expression"}),
-    "-": frozenset({"unary_expression", "negative_literal"}),
+    "-": frozenset({"unary_expression", "negative_literal", "ERROR"}),
     "!": frozenset({"unary_expression", "macro_invocation", "inner_attribute_item"}),
     "?": frozenset({"removed_trait_bound"}),
     "#": frozenset({"attribute_item", "inner_attribute_item"}),
@@ -117,7 +118,7 @@ class Leaf:
     kind: str
     parent: str
     siblings: int
-    """Number of named nodes in the parent: tells ``(T,)`` from ``(T, U,)``."""
+    """Number of elements when the parent is a tuple: tells ``(T,)`` from ``(T, U,)``."""
 
 
 def identifier(text: str) -> str:
@@ -147,9 +148,13 @@ def leaves(node: Node, data: bytes, base: int = 0) -> list[Leaf]:
             if text:
                 found.append(Leaf(text, kind, parent, siblings))
             continue
-        named = current.named_child_count
+        named = _elements(current) if kind in TUPLES else 0
         stack.extend([(child, kind, named) for child in reversed(current.children)])
     return found
+
+
+def _elements(node: Node) -> int:
+    return sum(1 for child in node.named_children if child.type not in COMMENTS)
 
 
 def print_node(node: Node | None, data: bytes, base: int = 0) -> str:
@@ -177,7 +182,7 @@ def _is_trailing(comma: Leaf, following: Leaf | None) -> bool:
     closes = following.text in (")", "]", ">", "}") and following.parent == comma.parent
     if not closes or comma.parent == "token_tree":
         return False
-    return not (comma.parent in ("tuple_type", "tuple_pattern", "tuple_expression") and comma.siblings == 1)
+    return not (comma.parent in TUPLES and comma.siblings == 1)
 
 
 def _space(left: Leaf, right: Leaf) -> bool:
