@@ -42,6 +42,8 @@ FREE = [
     ("forward(df, Dual, Dual)", "fn f(b: &Box<f64>) -> f64 { **b }"),
     ("forward(df, Dual, Dual)", "fn f(v: &Vec<f64>) -> f64 { v[0] }"),
     ("forward(df, Dual, Dual)", "fn f(v: Vec<f64>) -> f64 { v[0] }"),
+    ("forward(df, 2, Dual)", "fn f(v: &mut Vec<f64>) { v.push(1.0) }"),
+    ("reverse(df, 2, Duplicated)", "fn f(v: &mut Vec<f64>) { v.push(1.0) }"),
     ("forward(df, Dual, Dual)", "fn f(v: Box<[f64]>) -> Box<[f64]> { v }"),
     ("forward(df, Dual)", "fn f(q: *mut f64) { unsafe { *q = 0.0 } }"),
     ("forward(df, Dual, Dual)", "fn f(q: *const f64) -> f64 { unsafe { *q } }"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.rewrite.support import MODULE
-from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length
+from ferrodiff.analysis.rewrite.types import is_float_data, is_shared, runtime_length
 from ferrodiff.analysis.signature import MAXIMUM_SHOWN_WIDTH, shadow_names
 
 _SPLIT = {Activity.DUALV: Activity.DUAL, Activity.DUALV_ONLY: Activity.DUAL_ONLY}
@@ -170,10 +170,18 @@ def _checks(plan: Plan) -> Iterator[str]:
             continue
         lanes = plan.width if slot.split else 1
         for shadow in slot.shadows:
-            yield (
-                f'{plan.support}::check("{shadow}", {shadow}.len(), "{slot.bare}", '
-                f"{slot.binding}.len(), {lanes});"
-            )
+            call = f'"{shadow}", {shadow}.len(), "{slot.bare}", {slot.binding}.len(), {lanes}'
+            yield f"{plan.support}::check({call});"
+            if length == "vec" and not is_shared(slot.type_text):
+                yield from _room(slot, shadow)
+
+
+def _room(slot: Slot, shadow: str) -> Iterator[str]:
+    """Where the primal pushes within its capacity, the shadow is written at the same offset."""
+    if not slot.type_text.startswith("&"):
+        yield f"let mut {shadow} = {shadow};"
+    more = f"{slot.binding}.capacity() - {shadow}.len()"
+    yield f"if {shadow}.capacity() < {slot.binding}.capacity() {{ {shadow}.reserve_exact({more}); }}"
 
 
 def _packing(plan: Plan) -> Iterator[str]:

@@ -17,6 +17,11 @@ def strip_reference(text: str) -> str:
     return text[found.end() :] if (found := _REFERENCE.match(text)) else text
 
 
+def is_shared(text: str) -> bool:
+    """Whether a type is a shared reference."""
+    return text.startswith("&") and re.match(r"&(?:'\w+ )?mut ", text) is None
+
+
 def split_top_level(text: str, separator: str = ",") -> list[str]:
     """The parts between separators outside of any bracket, stripped; a last empty part is dropped."""
     parts, depth, start = [], 0, 0
