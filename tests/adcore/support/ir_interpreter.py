@@ -101,11 +101,15 @@ class Interpreter:
     def call(self, name: str, args: Sequence[Any]) -> Any:
         """Call a function by name with register values; numbers may be given as Python numbers."""
         function = self.module.functions[name]
-        values = [
-            self.number(a) if isinstance(p.type, FloatType) else a
-            for p, a in zip(function.arguments, args, strict=True)
-        ]
+        values = [self._argument(p.type, a) for p, a in zip(function.arguments, args, strict=True)]
         return self.run(function, values)
+
+    def _argument(self, kind: Type, value: Any) -> Any:
+        if isinstance(kind, FloatType):
+            return self.number(value)
+        if isinstance(kind, IntType) and isinstance(value, int):
+            return value & ((1 << kind.bits) - 1)
+        return value
 
     def number(self, value: Any) -> Any:
         """A Python number as one of the domain; others as they are."""

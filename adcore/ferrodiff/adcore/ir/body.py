@@ -76,9 +76,9 @@ C = TypeVar("C", bound=Call)
 
 
 class BodyReader(Scope):
-    """Reads one body. ``first_number`` is the number an unnamed entry block has."""
+    """Reads one body. An unnamed entry block has the number after the unnamed arguments."""
 
-    def read(self, text: str, first_number: int) -> list[Block]:
+    def read(self, text: str) -> list[Block]:
         """The blocks of a body's text (the lines between the header and the closing brace)."""
         instructions: list[Instruction] | None = None
         block: Block | None = None
@@ -88,7 +88,7 @@ class BodyReader(Scope):
                 if line.startswith("    #"):
                     continue
                 if instructions is None:
-                    block = self.block(f"%{first_number}")
+                    block = self.block(f"%{self.unnamed_arguments}")
                     blocks.append(block)
                     instructions = block.instructions
                 insn = self.instruction(line)
@@ -245,6 +245,8 @@ class BodyReader(Scope):
         parts = body[3:].split(", ")
         if len(parts) == 1:
             return Branch([self.label(parts[0])])
+        if len(parts) != 3:
+            raise Unfit
         condition, yes, no = parts
         return Branch([self.label(yes), self.label(no)], self.typed(condition))
 
@@ -456,15 +458,17 @@ _QUICK: dict[str, Quick] = {
 }
 
 
-def read_body(function: Function, text: str) -> list[Block]:
-    """Blocks of a function from the text of its body; raises ``ReadError``."""
-    unnamed = sum(1 for a in function.arguments if a.ref[1:].isdigit())
-    reader = BodyReader(function, text)
+def read_body(function: Function, text: str, prefix: str) -> list[Block]:
+    """Blocks of a function from the text of its body; raises ``ReadError``.
+
+    ``prefix`` is what ``name_arguments`` chose for numbered values.
+    """
+    reader = BodyReader(function, prefix)
     # Many objects and no garbage: the collector would only walk over them again and again.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return reader.read(text, unnamed)
+        return reader.read(text)
     finally:
         if collecting:
             gc.enable()

@@ -10,6 +10,7 @@ from ferrodiff.adcore.ir.full import CONVENTION, return_attributes_of
 from ferrodiff.adcore.ir.module import Global
 from ferrodiff.adcore.ir.names import quote_name, unquote_name
 from ferrodiff.adcore.ir.text import NAME, Cursor
+from ferrodiff.adcore.ir.types import ptr
 from ferrodiff.adcore.ir.values import Argument, Function
 
 _GLOBAL_NAME = re.compile("@(" + NAME + ")")
@@ -162,7 +163,8 @@ def read_alias(line: str) -> Constant:
     cursor = Cursor(line, line.index(" alias ") + len(" alias "))
     cursor.type()
     cursor.expect(",")
-    return cursor.typed_constant()
+    # A constant expression stands there without its type.
+    return cursor.typed_constant() if cursor.at_type() else cursor.constant(ptr)
 
 
 def header_text(function: Function, *, keep_metadata: bool = True) -> str:

@@ -12,6 +12,7 @@ from ferrodiff.adcore.ir.constants import Constant
 from ferrodiff.adcore.ir.header import read_alias, read_global, read_header
 from ferrodiff.adcore.ir.module import Global, LazyMapping, Module
 from ferrodiff.adcore.ir.names import unquote_name
+from ferrodiff.adcore.ir.scope import name_arguments
 from ferrodiff.adcore.ir.text import NAME, Cursor
 from ferrodiff.adcore.ir.types import Type
 from ferrodiff.adcore.ir.values import Block, Function
@@ -130,10 +131,11 @@ def _functions(module: Module, start: int, end: int) -> None:
 
 
 def _definition(module: Module, start: int, header_end: int, end: int) -> Function:
-    text = module.text
-    function = read_header(text[start:header_end])
+    function = read_header(module.text[start:header_end])
     function.module = module
-    function.defer(partial(_body, text[header_end + 1 : end]))
+    body = module.text[header_end + 1 : end]
+    prefix = name_arguments(function, body)
+    function.defer(partial(_body, body, prefix))
     return function
 
 
@@ -143,5 +145,5 @@ def _declaration(module: Module, start: int, end: int) -> Function:
     return function
 
 
-def _body(text: str, function: Function) -> list[Block]:
-    return read_body(function, text)
+def _body(text: str, prefix: str, function: Function) -> list[Block]:
+    return read_body(function, text, prefix)

@@ -35,18 +35,22 @@ class Scope:
     has, because numbers would have to be renumbered at every change.
     """
 
-    def __init__(self, function: Function, text: str) -> None:
+    def __init__(self, function: Function, prefix: str) -> None:
         self.function = function
-        self.prefix = _free_prefix(function, text)
+        self.prefix = prefix
         self.values: dict[str, Value] = {}
         self.blocks: dict[str, Block] = {}
         self.placeholders: dict[str, Placeholder] = {}
         self.pending: list[Instruction] = []
         self.missing = False
+        self.unnamed_arguments = 0
         for argument in function.arguments:
-            self.values[argument.ref] = argument
-            if argument.ref[1:].isdigit():
-                argument.name = self.prefix + argument.ref[1:]
+            number = (argument.name or "").removeprefix(prefix)
+            if argument.name != number and number.isdigit():
+                self.unnamed_arguments += 1
+                self.values["%" + number] = argument
+            else:
+                self.values[argument.ref] = argument
 
     def name_of(self, token: str) -> str:
         """The name that a result called ``token`` gets."""
@@ -115,9 +119,13 @@ class Scope:
         return found
 
 
-def _free_prefix(function: Function, text: str) -> str:
+def name_arguments(function: Function, text: str) -> str:
+    """Choose the prefix for numbered values and name the numbered parameters with it."""
     prefix = "v"
     taken = [a.name or "" for a in function.arguments]
     while re.search(rf'[%\n"]{prefix}\d', text) or any(re.match(rf"{prefix}\d", n) for n in taken):
         prefix += "v"
+    for argument in function.arguments:
+        if argument.ref[1:].isdigit():
+            argument.name = prefix + argument.ref[1:]
     return prefix
