@@ -1,11 +1,12 @@
 """Reading names: the base of an overloaded intrinsic, the path inside a mangled Rust symbol.
 
-Rust symbols are read in both manglings, legacy (`_ZN4core9panicking5panic17h...E`) and v0 (RFC 2603); of v0 only
-paths are decoded. For an item of an impl the path is that of the module the impl stands in.
+Rust symbols are read in both manglings, legacy (`_ZN4core9panicking5panic17h...E`) and v0 (RFC 2603); of v0
+only paths are decoded. For an item of an impl the path is that of the module the impl stands in.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from functools import cache
 
@@ -33,10 +34,8 @@ def rust_path(symbol: str) -> tuple[str, ...]:
         return _legacy(symbol)
     if symbol.startswith("_R"):
         reader = _V0(symbol[2:].split(".")[0])
-        try:
+        with contextlib.suppress(_Enough, ValueError, IndexError, RecursionError):
             reader.path()
-        except (_Enough, ValueError, IndexError, RecursionError):
-            pass
         return tuple(reader.found)
     return ()
 

@@ -23,8 +23,8 @@ class Unit:
 class Scale:
     """`value` times the tangent.
 
-    With `nonfinite` the value may be infinite or NaN at finite input, and *strong zero* applies: a zero tangent
-    contributes exactly zero (`t == 0 ? 0 : value * t`).
+    With `nonfinite` the value may be infinite or NaN at finite input, and *strong zero* applies: a zero
+    tangent contributes exactly zero (`t == 0 ? 0 : value * t`).
     """
 
     value: Value
@@ -62,7 +62,7 @@ class LaneDot:
 
 @dataclass(frozen=True, slots=True)
 class LanePick:
-    """The tangent of the vector operand's element `index` (i32 value); an adjoint goes to that element alone."""
+    """The tangent of the vector operand's element `index` (an i32); an adjoint goes to that element alone."""
 
     index: Value
 

@@ -4,12 +4,13 @@ A partial is written as a formula of the operands and the result, named as one r
 
     Rule(libm("cbrt"), "f", (times(lambda x, r: 1 / (3 * r * r), singular=True),))
 
-A formula takes the operands, then (optionally) the result; for an operation with several results, all of them.
+A formula takes the operands, then (optionally) the result; for an operation with several results, all of
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType
@@ -34,15 +35,15 @@ FLAGS: tuple[str, ...] = ("contract",)
 class Site:
     """One primal operation whose partials are wanted, and the place where they are computed.
 
-    `operands` and `result` are the primal's values; `type` is the float type (or vector of floats) it works in.
-    Partials are emitted at the builder's position, where operands and result must be available; the result may
-    be None for rules that do not use it (`Rule.uses_result`).
+    `operands` and `result` are the primal's values; `type` is the float type (or vector of floats) it works
+    in. Partials are emitted at the builder's position, where operands and result must be available; the
+    result may be None for rules that do not use it (`Rule.uses_result`).
     """
 
     def __init__(
         self,
         builder: Builder,
-        operands: list[Value] | tuple[Value, ...],
+        operands: Sequence[Value],
         result: Value | None,
         type: Type | None = None,
         flags: tuple[str, ...] = FLAGS,
@@ -241,9 +242,10 @@ class Rule:
 
     `names` are LLVM opcodes, intrinsics without their type suffix, or symbols. `operands` has a letter per
     operand: `f` float (or vector of floats), `v` vector of floats, `b` condition, `i` integer, `p` pointer,
-    `*` anything. `partials[k]` is None where operand k is known to contribute nothing. An operation that returns a struct has
-    `fields[j][k]` instead. `choice`, where there is one, is a formula for the condition under which the result is
-    operand `choices[0]`, else it is `choices[1]`: a select of two tangents is then the whole rule.
+    `*` anything. `partials[k]` is None where operand k is known to contribute nothing. An operation that
+    returns a struct has `fields[j][k]` instead. `choice`, where there is one, is a formula for the
+    condition under which the result is operand `choices[0]`, else it is `choices[1]`: a select of two
+    tangents is then the whole rule.
     """
 
     names: tuple[str, ...]
@@ -276,7 +278,7 @@ class Rule:
 
     @cached_property
     def uses_result(self) -> bool:
-        """Whether some partial's formula reads the primal's result (others work with `Site.result = None`)."""
+        """Whether some partial's formula reads the primal's result; if not, `Site.result` may be None."""
         rows = (*self.partials, *(p for f in self.fields for p in f))
         return any(row is not None and self._reads_result(row) for row in rows)
 

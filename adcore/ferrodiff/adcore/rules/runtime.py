@@ -31,9 +31,9 @@ class Role(Enum):
 class Allocation:
     """An allocator function; numbers are argument positions, None where there is no such argument.
 
-    `size` (times `count`) is the size in bytes of the new block, `old_size` of the one at `pointer`. The result is
-    the new block; null when there is no memory. Only `old_size` bytes of a block that is reallocated survive.
-    `out` is the argument through which `posix_memalign` returns its block.
+    `size` (times `count`) is the size in bytes of the new block, `old_size` of the one at `pointer`. The
+    result is the new block; null when there is no memory. Only `old_size` bytes of a block that is
+    reallocated survive. `out` is the argument through which `posix_memalign` returns its block.
     """
 
     role: Role
@@ -99,8 +99,9 @@ class Motion(Enum):
 class MemoryOperation:
     """A copy or fill; numbers are argument positions.
 
-    `source` is None for a fill, whose byte (an i8, or the low byte of an int) is argument `byte`. `length` is in
-    bytes. `volatile` is the flag of the intrinsics. `returns` is the argument that a libc function returns.
+    `source` is None for a fill, whose byte (an i8, or the low byte of an int) is argument `byte`. `length`
+    is in bytes. `volatile` is the flag of the intrinsics. `returns` is the argument that a libc function
+    returns.
     """
 
     motion: Motion
@@ -154,8 +155,8 @@ _INTRINSICS: dict[str, Kind] = {
         "llvm.lifetime.start llvm.lifetime.end llvm.assume llvm.dbg.declare llvm.dbg.value llvm.dbg.assign "
         "llvm.dbg.label llvm.prefetch llvm.donothing llvm.experimental.noalias.scope.decl llvm.sideeffect "
         "llvm.invariant.start llvm.invariant.end llvm.pseudoprobe llvm.var.annotation llvm.fake.use "
-        "llvm.is.constant llvm.objectsize llvm.allow.runtime.check llvm.allow.ubsan.check llvm.x86.sse2.pause "
-        "llvm.aarch64.hint llvm.aarch64.isb",
+        "llvm.is.constant llvm.objectsize llvm.allow.runtime.check llvm.allow.ubsan.check "
+        "llvm.x86.sse2.pause llvm.aarch64.hint llvm.aarch64.isb",
     ),
     **_kinds(Kind.PANIC, "llvm.trap llvm.debugtrap llvm.ubsantrap"),
     **_kinds(Kind.UNWINDING, "llvm.eh.typeid.for"),
@@ -175,8 +176,8 @@ _SYMBOLS: dict[str, Kind] = {
     ),
     **_kinds(
         Kind.UNWINDING,
-        "rust_eh_personality _Unwind_Resume _Unwind_RaiseException _Unwind_DeleteException __rust_panic_cleanup "
-        "__gxx_personality_v0 __cxa_begin_catch __cxa_end_catch",
+        "rust_eh_personality _Unwind_Resume _Unwind_RaiseException _Unwind_DeleteException "
+        "__rust_panic_cleanup __gxx_personality_v0 __cxa_begin_catch __cxa_end_catch",
     ),
     **_kinds(
         Kind.READER,
@@ -219,7 +220,7 @@ _RUST_PATHS: dict[tuple[str, ...], Kind] = {
 """Rust paths (prefixes) of compiled library functions that are harmless."""
 
 _PANICKING_SUFFIXES = ("_fail", "_failed", "_overflow", "panic_on_ord_violation")
-"""Last components of the cold, diverging functions in `core` and `alloc`: `slice_index_fail`, `unwrap_failed`."""
+"""Last components of cold, diverging functions in `core` and `alloc`: `slice_index_fail`, `unwrap_failed`."""
 
 _PANICKING_PREFIXES = ("panic_", "assert_failed", "capacity_overflow", "len_mismatch")
 
@@ -228,8 +229,8 @@ _PANICKING_PREFIXES = ("panic_", "assert_failed", "capacity_overflow", "len_mism
 def inactive(symbol: str) -> Kind | None:
     """Why a function without a body can be called in a derivative as it is, or None if that is not known.
 
-    A `PANIC` never returns. A `TEXT` function reads numbers and writes only text. What such a function returns
-    carries no derivative.
+    A `PANIC` never returns. A `TEXT` function reads numbers and writes only text. What such a function
+    returns carries no derivative.
     """
     if symbol.startswith("llvm."):
         return _INTRINSICS.get(base_of_intrinsic(symbol))

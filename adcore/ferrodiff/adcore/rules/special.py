@@ -1,13 +1,14 @@
 """Functions that derivatives need and no libm has, as LLVM IR that travels with the module.
 
-A call names one of `FUNCTIONS`; `definition(symbol)` is its text, `internal` and complete in itself (it uses
-intrinsics only, which need no declaration). Each has a row in the rule table, so derivatives of derivatives go on.
+A call names one of `FUNCTIONS`; `definition(symbol)` is its text, `internal` and complete in itself (it
+uses intrinsics only, which need no declaration). Each has a row in the rule table, so derivatives of
+derivatives go on.
 
 * `digamma(x)`: (ln Gamma)'. Recurrence into [1, 2), where it is (x - x0) times a polynomial, x0 its zero;
-  the asymptotic series from 10 on; reflection for negative x. Relative error a few ulp for x > 0; for x < 0 the
-  error is relative to the larger of digamma(1-x) and pi cot(pi x). NaN at negative integers.
-* `polygamma(n, x)`, n >= 1: its n-th derivative, (-1)^(n+1) n! zeta(n+1, x) by Euler-Maclaurin summation after
-  the recurrence has brought x above n + 13. NaN for x < -1e6.
+  the asymptotic series from 10 on; reflection for negative x. Relative error a few ulp for x > 0; for x < 0
+  the error is relative to the larger of digamma(1-x) and pi cot(pi x). NaN at negative integers.
+* `polygamma(n, x)`, n >= 1: its n-th derivative, (-1)^(n+1) n! zeta(n+1, x) by Euler-Maclaurin summation
+  after the recurrence has brought x above n + 13. NaN for x < -1e6.
 * `pow_dx(x, y, r)` with r = x^y: y x^(y-1), as y*r/x wherever neither overflows nor loses digits (a division
   instead of a second power), else by the power itself; 0 for y = 0.
 

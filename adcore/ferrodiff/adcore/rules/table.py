@@ -1,8 +1,9 @@
 """The table of all rules, and how an instruction finds its own.
 
-Adding a function is adding one row to `operators`, `intrinsics` or `libm`. Three answers are possible: a rule with
-partials, a rule whose `is_inactive` says that nothing depends on the operands smoothly, and None - unknown, which
-a transform must answer with `CannotDifferentiate` unless the operation is structural or listed in `runtime`.
+Adding a function is adding one row to `operators`, `intrinsics` or `libm`. Three answers are possible: a
+rule with partials, a rule whose `is_inactive` says that nothing depends on the operands smoothly, and None:
+unknown, which a transform must answer with `CannotDifferentiate` unless the operation is structural or
+listed in `runtime`.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ def _promised(name: str, rule: Rule) -> FloatType | None:
 def rule_for_call(symbol: str, function_type: FunctionType | None = None) -> Rule | None:
     """The rule of a function by its symbol or intrinsic name, or None.
 
-    With `function_type`, a function of the user's that merely shares the name of a libm function (`y1`, `gamma`)
-    and has another signature is not taken for it. Only ask for functions without a body of their own.
+    With `function_type`, a function of the user's that merely shares the name of a libm function (`y1`,
+    `gamma`) and has another signature is not taken for it. Only ask for functions without a body, and for our own
+    special functions.
     """
     found = _spelling(symbol)
     if found is None:
@@ -131,8 +133,8 @@ def _is_letter(letter: str, param: Type, float_type: FloatType) -> bool:
 def rule_for_instruction(insn: Instruction) -> Rule | None:
     """The rule of an instruction; calls are looked up by their callee's name. None if there is none.
 
-    Binary integer operations on what used to be floats have the rules of integers: following float bits through
-    integers is the business of the activity analysis.
+    Binary integer operations on what used to be floats have the rules of integers: following float bits
+    through integers is the business of the activity analysis.
     """
     if isinstance(insn, Call):
         name = insn.callee_name
@@ -141,7 +143,7 @@ def rule_for_instruction(insn: Instruction) -> Rule | None:
 
 
 def is_float_operation(insn: Instruction) -> bool:
-    """Whether the instruction computes with floats (its result or an operand is a float or vector of floats)."""
+    """Whether the result or an operand of the instruction is a float or a vector of floats."""
     return is_float_like(insn.type) or any(is_float_like(v.type) for v in insn.operands)
 
 

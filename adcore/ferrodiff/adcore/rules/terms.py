@@ -1,8 +1,9 @@
 """Formulas: one spelling of a derivative that can be emitted as IR or written as text.
 
-A rule row is a Python function of terms, such as `lambda x, r: 1 / (3 * r * r)`. Terms overload arithmetic, and
-the functions below (`sin(x)`, `where(c, a, b)`) stand for calls. What a term *is* depends on who evaluates the
-row: `emission.Emitted` builds instructions, `Written` here builds the text shown in the documentation.
+A rule row is a Python function of terms, such as `lambda x, r: 1 / (3 * r * r)`. Terms overload arithmetic,
+and the functions below (`sin(x)`, `where(c, a, b)`) stand for calls. What a term *is* depends on who
+evaluates the row: `emission.Emitted` builds instructions, `Written` here builds the text shown in the
+documentation.
 """
 
 from __future__ import annotations
