@@ -51,6 +51,7 @@ fn triangular(x: &[f64]) -> f64 {
     total
 }
 
+#[autodiff_forward(bisection_jvp, Dual, Dual)]
 fn bisection(x: &[f64]) -> f64 {
     let f = |t: f64| t * t * t - x[0] * t - 4.0;
     let (mut lo, mut hi) = (0.0, 5.0);
@@ -116,6 +117,7 @@ fn main() {
     check("nested_calls", nested_calls, nested_calls_jvp, 4);
     check("fibonacci_like", fibonacci_like, fibonacci_like_jvp, 2);
     check("triangular", triangular, triangular_jvp, 5);
+    check("bisection", bisection, bisection_jvp, 2);
     check("horner_pairs", horner_pairs, horner_pairs_jvp, 7);
     check("zero_trips", zero_trips, zero_trips_jvp, 3);
 }

@@ -51,6 +51,7 @@ fn triangular(x: &[f64]) -> f64 {
     total
 }
 
+#[autodiff_reverse(bisection_vjp, Duplicated, Active)]
 fn bisection(x: &[f64]) -> f64 {
     let f = |t: f64| t * t * t - x[0] * t - 4.0;
     let (mut lo, mut hi) = (0.0, 5.0);
@@ -115,6 +116,7 @@ fn main() {
     check("nested_calls", nested_calls, nested_calls_vjp, 4);
     check("fibonacci_like", fibonacci_like, fibonacci_like_vjp, 2);
     check("triangular", triangular, triangular_vjp, 5);
+    check("bisection", bisection, bisection_vjp, 2);
     check("horner_pairs", horner_pairs, horner_pairs_vjp, 7);
     check("zero_trips", zero_trips, zero_trips_vjp, 3);
 }
