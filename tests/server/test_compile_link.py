@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ferrodiff.server.archive import Member, elf_symbols, read_archive, replace_members, write_archive
 from ferrodiff.server.errors import Failure
-from ferrodiff.server.link import archive_members, link, link_arguments, replace_members
+from ferrodiff.server.link import link, link_arguments
 
 
 @pytest.fixture
@@ -70,25 +71,38 @@ def test_a_failing_linker_is_one_message(tmp_path: Path) -> None:
     assert caught.value.exit_code == 1 and caught.value.details
 
 
+NAMES = ["short.o", "a_member_with_a_name_longer_than_fifteen_bytes.o", "odd.o"]
+
+
 @pytest.mark.skipif(shutil.which("ar") is None, reason="needs ar")
-def test_archive_members_and_their_replacement(tmp_path: Path) -> None:
-    names = ["short.o", "a_member_with_a_name_longer_than_fifteen_bytes.o", "odd.o"]
-    for number, name in enumerate(names):
+def test_archives_of_the_systems_archiver_are_read(tmp_path: Path) -> None:
+    for number, name in enumerate(NAMES):
         (tmp_path / name).write_bytes(b"BC\xc0\xde" + b"x" * number)
-    archive = tmp_path / "lib.a"
-    subprocess.run(["ar", "rc", archive, *names], cwd=tmp_path, check=True)
-    assert {name: len(data) for name, data in archive_members(archive)} == {
-        names[0]: 4,
-        names[1]: 5,
-        names[2]: 6,
-    }
-    added = tmp_path / "new.o"
-    added.write_bytes(b"native")
-    replace_members(archive, names[:2], [added])
-    assert {name for name, _ in archive_members(archive)} == {"odd.o", "new.o"}
+    subprocess.run(["ar", "rc", "lib.a", *NAMES], cwd=tmp_path, check=True)
+    members = read_archive(tmp_path / "lib.a")
+    assert [(m.name, len(m.data)) for m in members] == [(NAMES[0], 4), (NAMES[1], 5), (NAMES[2], 6)]
+
+
+def test_written_archives_keep_their_index(tmp_path: Path) -> None:
+    path = tmp_path / "lib.a"
+    members = [Member(name, b"x" * number, [f"f{number}".encode()]) for number, name in enumerate(NAMES)]
+    write_archive(path, members)
+    assert read_archive(path) == members
+    replace_members(path, NAMES[:2], {"new.o": b"native"})
+    assert [(m.name, m.symbols) for m in read_archive(path)] == [("new.o", []), (NAMES[2], [b"f2"])]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
+def test_symbols_of_an_object_file(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(
+        "int shown; static int hidden(void) { return shown; } int f(void) { return hidden(); }"
+    )
+    subprocess.run(["cc", "-c", "-fno-common", "a.c"], cwd=tmp_path, check=True)
+    assert sorted(elf_symbols((tmp_path / "a.o").read_bytes())) == [b"f", b"shown"]
+    assert elf_symbols(b"nothing") == []
 
 
 def test_not_an_archive(tmp_path: Path) -> None:
     (tmp_path / "x.a").write_bytes(b"nothing")
     with pytest.raises(Failure, match="is not an archive"):
-        list(archive_members(tmp_path / "x.a"))
+        read_archive(tmp_path / "x.a")

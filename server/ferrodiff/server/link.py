@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ferrodiff.server.errors import Failure
 
-_ARCHIVE_MAGIC = b"!<arch>\n"
-_HEADER = 60
 _UNUSED = ("-Wl,-plugin-opt=", "-Wl,--plugin", "-Wl,-plugin,", "-flto")
 
 
@@ -63,47 +60,6 @@ def link(linker: str, arguments: Sequence[str]) -> None:
             details=f"{done.stderr}\n{linker} {' '.join(arguments)}",
             exit_code=1,
         )
-
-
-def archive_members(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a System V archive's object files."""
-    data = archive.read_bytes()
-    if not data.startswith(_ARCHIVE_MAGIC):
-        raise Failure(f"`{archive}` is not an archive", exit_code=1)
-    position, names = len(_ARCHIVE_MAGIC), b""
-    while position + _HEADER <= len(data):
-        header = data[position : position + _HEADER]
-        size = int(header[48:58].decode("ascii").strip() or "0")
-        body = data[position + _HEADER : position + _HEADER + size]
-        position += _HEADER + size + (size & 1)
-        raw = header[:16].decode("latin-1").rstrip()
-        if raw == "//":
-            names = body
-        elif raw not in ("/", "/SYM64/"):
-            yield _member_name(raw, names), body
-
-
-def replace_members(archive: Path, removed: Sequence[str], added: Sequence[Path]) -> None:
-    """Takes members out of an archive and puts object files in, index included."""
-    tool = shutil.which("ar") or shutil.which("llvm-ar")
-    if tool is None:
-        raise Failure(
-            "static libraries need the archiver `ar`, which was not found",
-            help="install binutils, for example with `apt install binutils`",
-        )
-    for command in ([tool, "d", str(archive), *removed], [tool, "rs", str(archive), *map(str, added)]):
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
-        )
-        if done.returncode != 0:
-            raise Failure(f"`{tool}` failed on the static library", details=done.stderr, exit_code=1)
-
-
-def _member_name(raw: str, names: bytes) -> str:
-    if raw.startswith("/") and raw[1:].isdigit():
-        start = int(raw[1:])
-        return names[start : names.index(b"/\n", start)].decode("utf-8", "replace")
-    return raw.rstrip("/")
 
 
 def _expanded(recorded: Sequence[str], folder: Path) -> Iterator[str]:

@@ -4,7 +4,7 @@ Like `driver`, but the generated function evaluates the primal with each differe
 of several sizes, and the derivative at the same point. Floats are reached through a trait that is
 implemented for the types a parameter is usually made of and for the file's own plain structs.
 
-Output: lines of JSON. `{"gradient": "input", "name": .., "count": ..}` and `"output"` give the order of floats,
+Output: lines of JSON. `{"gradient": "input", "name": .., "count": ..}` and `"output"` give the floats' order,
 `{"gradient": "derivative", "input": i or null, "values": [..]}` the derivative (forward: one column for each
 input; reverse: the row `w J` for the weights of the `"weights"` line), and
 `{"gradient": "difference", "input": i, "step": h, "values": [..]}` the difference quotients of all outputs.
@@ -107,7 +107,8 @@ mod {GRADIENT_MODULE} {{
     pub fn weight(j: usize) -> f64 {{ 0.5 + ((j * 37 + 11) % 64) as f64 / 64.0 }}
 
     pub fn shape(kind: &str, name: &str, count: usize) {{
-        println!("{{{{\\"gradient\\": \\"{{kind}}\\", \\"name\\": \\"{{name}}\\", \\"count\\": {{count}}}}}}");
+        let place = format!("\\"gradient\\": \\"{{kind}}\\", \\"name\\": \\"{{name}}\\"");
+        println!("{{{{{{place}}, \\"count\\": {{count}}}}}}");
     }}
     pub fn values(kind: &str, input: Option<usize>, step: f64, values: &[f64]) {{
         let mut text = String::new();

@@ -55,7 +55,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A finished run: what the derivative returned and left in memory, and what the program printed itself."""
+    """A finished run: what came out of the derivative, and what the program printed itself."""
 
     result: worker.Result
     values: tuple[Value, ...]

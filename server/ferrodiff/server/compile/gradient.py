@@ -3,8 +3,8 @@
 The generated program (`ferrodiff.analysis.rewrite.gradient_check`) prints the derivative and the difference
 quotients of every output for a range of step sizes; here they are compared. The error of a step is the
 largest difference of a component, relative to the largest component of the derivative. A central difference
-has an error of order h^2 from above and eps/h from below, so over the steps the error has a minimum: the check
-passes when the minimum is small enough for the precision of the floats involved.
+has an error of order h^2 from above and eps/h from below, so over the steps the error has a minimum: the
+check passes when the minimum is small enough for the precision of the floats involved.
 """
 
 from __future__ import annotations

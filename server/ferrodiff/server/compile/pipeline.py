@@ -9,13 +9,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferrodiff.server import link
+from ferrodiff.server import archive, link
 from ferrodiff.server.compile.crate import Crate, detect_edition, load_crate, require_text
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.compile.rustc import Compiled, compile_crate, crate_name
@@ -110,6 +110,9 @@ def workspace() -> Iterator[Path]:
 
 
 def _rustc(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain, work: Path) -> Compiled:
+    from ferrodiff.server.compile.native import llvm_version
+
+    check_llvm(toolchain, llvm_version())
     crate.write(work / "source")
     return compile_crate(crate, options, toolchain, work, edition=detect_edition(path))
 
@@ -127,7 +130,6 @@ def differentiate(
     from ferrodiff.server.compile import native
     from ferrodiff.server.compile.refusal import refuse
 
-    check_llvm(toolchain, native.llvm_version())
     files = compiled.bitcode
     if options.emit == "staticlib":
         files = _extract(compiled)
@@ -142,10 +144,10 @@ def _extract(compiled: Compiled) -> list[Path]:
     from ferrodiff.server.compile.rustc import BITCODE, BITCODE_WRAPPER
 
     files = []
-    for name, data in link.archive_members(compiled.output):
-        if data[:4] in (BITCODE, BITCODE_WRAPPER):
-            file = compiled.link_folder / name
-            file.write_bytes(data)
+    for member in archive.read_archive(compiled.output):
+        if member.data[:4] in (BITCODE, BITCODE_WRAPPER):
+            file = compiled.link_folder / member.name
+            file.write_bytes(member.data)
             files.append(file)
     return files
 
@@ -173,8 +175,9 @@ def _emit(
         return objects[0]
     clock.begin("link")
     if options.emit == "staticlib":
-        removed = [path.name for path in _bitcode_members(compiled)]
-        link.replace_members(compiled.output, removed, objects)
+        removed = [path.name for path in compiled.link_folder.iterdir()]
+        added = {path.name: path.read_bytes() for path in objects}
+        archive.replace_members(compiled.output, removed, added)
         return compiled.output
     target = work / "linked"
     link.link(
@@ -182,10 +185,6 @@ def _emit(
         link.link_arguments(compiled.link_arguments, compiled.link_folder, compiled.bitcode, objects, target),
     )
     return target
-
-
-def _bitcode_members(compiled: Compiled) -> Sequence[Path]:
-    return sorted(compiled.link_folder.iterdir())
 
 
 def _deliver(made: Path, output: Path) -> None:
