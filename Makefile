@@ -16,8 +16,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
 	touch $(STAMP)
 
+DEMO := examples/slice_width4.rs
+SHOW = printf '\n$$ ferrodiff %s\n'
+
 demo: $(STAMP)
-	FERRODIFF=$(BIN)/ferrodiff sh examples/demo.sh
+	@$(SHOW) 'check examples' && $(BIN)/ferrodiff check examples
+	@$(SHOW) 'expand $(DEMO)' && $(BIN)/ferrodiff expand $(DEMO)
+	@$(SHOW) 'build $(DEMO) -o build/demo && build/demo' && mkdir -p build
+	@$(BIN)/ferrodiff build $(DEMO) -o build/demo && build/demo
+	@$(SHOW) 'run $(DEMO) spread_jvp4' && $(BIN)/ferrodiff run $(DEMO) spread_jvp4
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_damaged_entries_are_dropped(tmp_path: Path, program: Path, damage: str)
     store = Cache(tmp_path / "cache")
     store.store("k", {"program": program}, {})
     kept, manifest = store.root / "k" / "program", store.root / "k" / cache.MANIFEST
-    actions = {
+    actions: dict[str, Callable[[], object]] = {
         "flip": lambda: kept.write_bytes(b"\x7fELF and so oN"),
         "truncate": lambda: kept.write_bytes(b""),
         "remove": kept.unlink,

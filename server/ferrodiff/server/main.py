@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import Protocol, TextIO, cast
 
 from ferrodiff.server.errors import EXIT_USAGE, Failure, Reported
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `ferrodiff` command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
-        _print_overview(sys.stdout)
+        _print_overview(sys.stdout if words else sys.stderr)
         return 0 if words else EXIT_USAGE
     if words[0] in ("-V", "--version"):
         from ferrodiff.server.version import version
@@ -100,7 +100,7 @@ def _unknown_command(word: str) -> int:
     return EXIT_USAGE
 
 
-def _print_overview(stream: object) -> None:
+def _print_overview(stream: TextIO) -> None:
     lines = [
         f"usage: {PROGRAM} COMMAND ...",
         "",
@@ -109,7 +109,7 @@ def _print_overview(stream: object) -> None:
     ]
     lines += [f"  {name:<10} {text}" for name, text in COMMANDS.items()]
     lines += ["", f"`{PROGRAM} COMMAND --help` explains a command; `{PROGRAM} --version` prints the version."]
-    print("\n".join(lines), file=sys.stdout if stream is sys.stdout else sys.stderr)
+    print("\n".join(lines), file=stream)
 
 
 def _print_error(text: str) -> None:

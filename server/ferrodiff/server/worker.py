@@ -15,7 +15,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -239,7 +239,7 @@ def _panic_sentence(result: Result) -> str:
     return f"the program panicked at {where}: {what}" if what else f"the program panicked at {where}"
 
 
-_SENTENCES = {
+_SENTENCES: dict[Outcome, Callable[[Result], str]] = {
     Outcome.OK: lambda result: "the program ended normally",
     Outcome.EXIT: lambda result: f"the program ended with exit code {result.code}",
     Outcome.PANIC: _panic_sentence,

@@ -11,6 +11,7 @@ from ferrodiff.server.commands.compiling import (
     build_options,
     progress_display,
     show_warnings,
+    unsaved_text,
 )
 from ferrodiff.server.compile.options import EMITS
 from ferrodiff.server.paths import STANDARD_INPUT, require_file
@@ -34,7 +35,9 @@ def run(options: argparse.Namespace) -> int:
     require_file(options.file)
     output = Path(options.output) if options.output else default_output(options.file, options.emit)
     with progress_display() as progress:
-        built = build(options.file, output, build_options(options, options.emit), progress=progress)
+        settings = build_options(options, options.emit)
+        text = unsaved_text(options)
+        built = build(options.file, output, settings, text=text, progress=progress)
     show_warnings(built.warnings)
     if options.timings:
         total = sum(built.seconds.values())

@@ -51,6 +51,9 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto (default) aborts unless the program catches panics or uses threads",
     )
+    group.add_argument(
+        "--unsaved", action="store_true", help="read FILE's contents from standard input (an unsaved buffer)"
+    )
     group.add_argument("--cfg", action="append", default=[], metavar="SPEC", help="as rustc's --cfg")
 
 
@@ -77,9 +80,6 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="default: 10")
     group.add_argument("--memory", type=int, default=2048, metavar="MIB", help="default: 2048")
-    group.add_argument(
-        "--unsaved", action="store_true", help="read FILE's contents from standard input (an unsaved buffer)"
-    )
 
 
 def read_inputs(words: list[str]) -> dict[str, str]:

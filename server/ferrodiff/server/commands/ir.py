@@ -7,7 +7,12 @@ import dataclasses
 import json
 from typing import Any
 
-from ferrodiff.server.commands.compiling import add_compile_arguments, build_options, progress_display
+from ferrodiff.server.commands.compiling import (
+    add_compile_arguments,
+    build_options,
+    progress_display,
+    unsaved_text,
+)
 from ferrodiff.server.compile.names import find_annotation
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
@@ -33,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     require_file(options.file)
     settings = dataclasses.replace(build_options(options, "llvm-ir"), keep_unused=True)
-    crate = load(options.file, settings)
+    crate = load(options.file, settings, unsaved_text(options))
     found = find_annotation(crate, options.derivative)
     with progress_display() as progress:
         native = stages(crate, options.file, settings, progress=progress)
