@@ -62,7 +62,7 @@ def rust_text(lines: int) -> str:
                 f"fn helper_{number}_{filler}(a: f64, b: f64) -> f64 {{",
                 "    // a comment that says nothing",
                 "    let c = a * b + 1.0;",
-                "    let text = \"a string\";",
+                '    let text = "a string";',
                 "    if c > 0.0 { c } else { -c + text.len() as f64 }",
                 "}",
                 "",
@@ -75,7 +75,14 @@ def python_text(lines: int) -> str:
     for number in itertools.count():
         if len(parts) >= lines:
             break
-        parts += [f"def f{number}(x, k):", "    total = 0.0", "    for v in x:", "        total += math.sin(v * k)", "    return total", ""]
+        parts += [
+            f"def f{number}(x, k):",
+            "    total = 0.0",
+            "    for v in x:",
+            "        total += math.sin(v * k)",
+            "    return total",
+            "",
+        ]
     return "\n".join(parts[:lines]) + "\n"
 
 
@@ -84,7 +91,15 @@ def c_text(lines: int) -> str:
     for number in itertools.count():
         if len(parts) >= lines:
             break
-        parts += [f"double f{number}(const double *x, int n) {{", "  double s = 0;", "  for (int i = 0; i < n; ++i)", "    s += sin(x[i]);", "  return s;", "}", ""]
+        parts += [
+            f"double f{number}(const double *x, int n) {{",
+            "  double s = 0;",
+            "  for (int i = 0; i < n; ++i)",
+            "    s += sin(x[i]);",
+            "  return s;",
+            "}",
+            "",
+        ]
     return "\n".join(parts[:lines]) + "\n"
 
 
@@ -142,10 +157,18 @@ class Client:
 
     def initialize(self, options: Json) -> float:
         """Seconds from the start of the process to the reply."""
-        capabilities = {"general": {"positionEncodings": ["utf-16"]}, "textDocument": {"publishDiagnostics": {"versionSupport": True}}}
+        capabilities = {
+            "general": {"positionEncodings": ["utf-16"]},
+            "textDocument": {"publishDiagnostics": {"versionSupport": True}},
+        }
         self.request(
             "initialize",
-            {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options},
+            {
+                "processId": None,
+                "rootUri": None,
+                "capabilities": capabilities,
+                "initializationOptions": options,
+            },
         )
         elapsed = time.perf_counter() - self.started
         self.notify("initialized", {})
@@ -209,7 +232,14 @@ class Session:
         before = time.perf_counter()
         self.client.notify(
             "textDocument/didOpen",
-            {"textDocument": {"uri": self.uri, "languageId": self.peer.language, "version": 1, "text": self.text}},
+            {
+                "textDocument": {
+                    "uri": self.uri,
+                    "languageId": self.peer.language,
+                    "version": 1,
+                    "text": self.text,
+                }
+            },
         )
         self.client.wait("textDocument/publishDiagnostics")
         return time.perf_counter() - before
@@ -220,7 +250,10 @@ class Session:
         line = self.lines // 2
         removing = self.version % 2 == 1
         end = {"line": line + 1 if removing else line, "character": 0}
-        change = {"range": {"start": {"line": line, "character": 0}, "end": end}, "text": "" if removing else "\n"}
+        change = {
+            "range": {"start": {"line": line, "character": 0}, "end": end},
+            "text": "" if removing else "\n",
+        }
         before = time.perf_counter()
         self.client.notify(
             "textDocument/didChange",
@@ -301,7 +334,9 @@ LIMITS = {
 def table(figures: dict[str, Json]) -> str:
     rows = list(dict.fromkeys(key for values in figures.values() for key in values))
     width = max(len(row) for row in rows)
-    lines = [f"{'(ms unless said otherwise)':<{width}}  {'goal':>6}" + "".join(f"  {name:>12}" for name in figures)]
+    lines = [
+        f"{'(ms unless said otherwise)':<{width}}  {'goal':>6}" + "".join(f"  {name:>12}" for name in figures)
+    ]
     for row in rows:
         cells = "".join(
             f"  {values[row]:>12.1f}" if row in values else f"  {'-':>12}" for values in figures.values()
@@ -312,8 +347,12 @@ def table(figures: dict[str, Json]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions, 2,000 edits instead of 10,000")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repetitions, 2,000 edits instead of 10,000"
+    )
     parser.add_argument("--alone", action="store_true", help="leave the other servers out")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to a file")
     options = parser.parse_args()

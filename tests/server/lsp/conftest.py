@@ -6,6 +6,7 @@ the whole run, every test has files of its own. `raw` starts a server and speaks
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -260,7 +261,9 @@ class Raw:
         return message
 
     def initialize(self, **params: Any) -> dict[str, Any]:
-        answer = self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}, **params})
+        answer = self.request(
+            "initialize", {"processId": None, "rootUri": None, "capabilities": {}, **params}
+        )
         self.notify("initialized", {})
         return answer
 
@@ -279,10 +282,8 @@ class Raw:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                try:
+                with contextlib.suppress(OSError):
                     stream.close()
-                except OSError:
-                    pass
 
 
 @pytest.fixture

@@ -16,7 +16,12 @@ def test_requests_before_initialize_are_refused(start_raw: Callable[..., Any]) -
     assert server.request("textDocument/hover", HOVER)["error"]["code"] == -32002
     assert "result" in server.initialize()
     assert server.request("textDocument/hover", HOVER)["result"] is None
-    assert server.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})["error"]["code"] == -32600
+    assert (
+        server.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})["error"][
+            "code"
+        ]
+        == -32600
+    )
     assert server.finish() == 0
 
 
@@ -82,7 +87,10 @@ def test_malformed_messages_are_answered(raw: Any) -> None:
             },
             -32602,
         ),
-        ({"jsonrpc": "2.0", "id": "h", "method": "workspace/executeCommand", "params": {"command": "no"}}, -32602),
+        (
+            {"jsonrpc": "2.0", "id": "h", "method": "workspace/executeCommand", "params": {"command": "no"}},
+            -32602,
+        ),
         (
             {
                 "jsonrpc": "2.0",
@@ -98,7 +106,11 @@ def test_malformed_messages_are_answered(raw: Any) -> None:
         answer = raw.answer(message["id"])
         assert answer["error"]["code"] == code, (message, answer)
     # Shapes that cannot be answered by id are answered with none, or ignored.
-    for message in ({"jsonrpc": "2.0", "id": [1], "method": "shutdown"}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 99, "result": 1}):
+    for message in (
+        {"jsonrpc": "2.0", "id": [1], "method": "shutdown"},
+        {"jsonrpc": "2.0"},
+        {"jsonrpc": "2.0", "id": 99, "result": 1},
+    ):
         raw.send(message)
     raw.notify("textDocument/didChange", {"nonsense": True})
     raw.notify("no/such/notification", {"a": 1})
@@ -128,14 +140,33 @@ def test_lone_surrogates_in_a_document(raw: Any) -> None:
 def test_capabilities_are_complete(start_raw: Callable[..., Any]) -> None:
     server = start_raw()
     answer = server.initialize(
-        capabilities={"general": {"positionEncodings": ["utf-8", "utf-16"]}, "textDocument": {"diagnostic": {}}}
+        capabilities={
+            "general": {"positionEncodings": ["utf-8", "utf-16"]},
+            "textDocument": {"diagnostic": {}},
+        }
     )
     offered = answer["result"]["capabilities"]
     assert offered["positionEncoding"] == "utf-8"
     assert offered["textDocumentSync"]["change"] == 2
-    providers = """hover completion signatureHelp definition references documentHighlight documentSymbol
-        workspaceSymbol codeAction codeLens foldingRange selectionRange callHierarchy semanticTokens inlayHint
-        rename diagnostic""".split()
+    providers = [
+        "hover",
+        "completion",
+        "signatureHelp",
+        "definition",
+        "references",
+        "documentHighlight",
+        "documentSymbol",
+        "workspaceSymbol",
+        "codeAction",
+        "codeLens",
+        "foldingRange",
+        "selectionRange",
+        "callHierarchy",
+        "semanticTokens",
+        "inlayHint",
+        "rename",
+        "diagnostic",
+    ]
     missing = [name for name in providers if not offered.get(f"{name}Provider")]
     assert not missing, json.dumps(offered, indent=1)
     assert "ferrodiff.run" in offered["executeCommandProvider"]["commands"]

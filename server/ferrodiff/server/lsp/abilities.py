@@ -58,8 +58,6 @@ def abilities_of(capabilities: t.ClientCapabilities) -> Abilities:
         apply_edit=has("workspace.apply_edit"),
         show_document=has("window.show_document.support"),
         action_literals=has("text_document.code_action.code_action_literal_support"),
-        action_resolve="edit"
-        in (get_capability(capabilities, "text_document.code_action.resolve_support.properties", None) or ()),
         refresh_diagnostics=has("workspace.diagnostics.refresh_support"),
         refresh_hints=has("workspace.inlay_hint.refresh_support"),
         refresh_lenses=has("workspace.code_lens.refresh_support"),

@@ -14,24 +14,25 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ferrodiff.analysis.document import FileAnalysis
 from lsprotocol import types as t
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from ferrodiff.server.lsp.abilities import Abilities, abilities_of
 from ferrodiff.server.lsp.convert import path_of, same_uri
-from ferrodiff.server.lsp.documents import Documents
-from ferrodiff.server.lsp.index import Derivative, WorkspaceIndex, rust_files
 from ferrodiff.server.lsp.progress import Progress
 from ferrodiff.server.lsp.protocol import FerrodiffProtocol
-from ferrodiff.server.lsp.results import ResultStore
 from ferrodiff.server.lsp.settings import SECTION, Settings, parse_settings
 from ferrodiff.server.lsp.transport import ReaderThread
 from ferrodiff.server.version import version
 
 if TYPE_CHECKING:
+    from ferrodiff.analysis.document import FileAnalysis
+    from ferrodiff.server.lsp.documents import Documents
+    from ferrodiff.server.lsp.execute import Executor
+    from ferrodiff.server.lsp.index import Derivative, WorkspaceIndex
+    from ferrodiff.server.lsp.results import ResultStore
     from ferrodiff.server.lsp.virtual import VirtualDocuments
 
 logger = logging.getLogger(__name__)
@@ -59,9 +60,14 @@ class _Writer:
 
 
 class FerrodiffServer(LanguageServer):
-    """Holds the state that features share. Features register themselves with `feature_of`."""
+    """Holds the state that features share; `warm` makes the parts that need the analysis."""
 
     protocol: FerrodiffProtocol
+    documents: Documents
+    index: WorkspaceIndex
+    results: ResultStore
+    virtual: VirtualDocuments
+    executor: Executor
     schemes = ("ferrodiff",)
     requests = ("ferrodiff/content",)
 
@@ -73,13 +79,10 @@ class FerrodiffServer(LanguageServer):
             protocol_cls=FerrodiffProtocol,
             converter_factory=default_converter,
         )
-        self.documents = Documents()
         self.settings = Settings()
         self.abilities = Abilities()
-        self.index = WorkspaceIndex()
-        self.results = ResultStore()
-        self.virtual: VirtualDocuments
-        self.executor: Callable[[t.ExecuteCommandParams], Coroutine[Any, Any, Any]] | None = None
+        self.workspace_folders: list[Path] = []
+        self._warm = False
         self.on_text: list[Callable[[str, bool], None]] = []
         """Called with a URI and whether it was just opened, whenever a text changed."""
         self.on_close: list[Callable[[str], None]] = []
@@ -99,19 +102,6 @@ class FerrodiffServer(LanguageServer):
         self, method: str, handler: Callable[..., Any], options: Any = None, empty: Any = None
     ) -> None:
         """Registers ``handler(server, params)``; a failure is logged and `empty` answered."""
-        if asyncio.iscoroutinefunction(handler):
-
-            async def guarded_async(params: Any) -> Any:
-                try:
-                    return await handler(self, params)
-                except JsonRpcException:
-                    raise
-                except Exception:
-                    logger.exception("%s failed", method)
-                    return empty
-
-            self.feature(method, options)(guarded_async)
-            return
 
         def guarded(params: Any) -> Any:
             try:
@@ -132,21 +122,47 @@ class FerrodiffServer(LanguageServer):
 
     async def execute(self, params: t.ExecuteCommandParams) -> Any:
         """`workspace/executeCommand`."""
-        if self.executor is None:
-            raise JsonRpcInvalidParams(f"no such command: {params.command}")
-        return await self.executor(params)
+        self.warm()
+        return await self.executor.execute(params)
+
+    def warm(self) -> None:
+        """Loads the analysis and makes what stands on it; does nothing the second time."""
+        if self._warm:
+            return
+        self._warm = True
+        from ferrodiff.server.lsp.diagnostics import Pusher
+        from ferrodiff.server.lsp.documents import Documents
+        from ferrodiff.server.lsp.execute import Executor
+        from ferrodiff.server.lsp.index import WorkspaceIndex
+        from ferrodiff.server.lsp.results import ResultStore
+        from ferrodiff.server.lsp.virtual import VirtualDocuments
+
+        self.documents = Documents()
+        self.index = WorkspaceIndex()
+        self.index.folders = list(self.workspace_folders)
+        self.results = ResultStore()
+        self.virtual = VirtualDocuments(self)
+        self.executor = Executor(self)
+        pusher = Pusher(self)
+        self.on_text += [pusher.changed, self.virtual.text_changed]
+        self.on_close.append(pusher.closed)
+        self.on_settings.append(pusher.everything)
+        self.on_results.append(pusher.everything)
 
     # -- documents -----------------------------------------------------------------------------------
 
     def did_open(self, params: t.DidOpenTextDocumentParams) -> None:
+        self.warm()
         if self.documents.open(params.text_document) is not None:
             self._text_changed(params.text_document.uri, True)
 
     def did_change(self, params: t.DidChangeTextDocumentParams) -> None:
+        self.warm()
         if self.documents.change(params.text_document, params.content_changes, self.encoding) is not None:
             self._text_changed(params.text_document.uri, False)
 
     def did_close(self, params: t.DidCloseTextDocumentParams) -> None:
+        self.warm()
         if self.documents.close(params.text_document.uri) is not None:
             self.call(self.on_close, params.text_document.uri)
 
@@ -183,6 +199,8 @@ class FerrodiffServer(LanguageServer):
 
     async def build_index(self, folders: list[Path] | None = None) -> None:
         """Reads the workspace's Rust files, in steps so that requests are answered in between."""
+        from ferrodiff.server.lsp.index import rust_files
+
         chosen = self.index.folders if folders is None else folders
         if not self.settings.index_enable or not chosen:
             self.index.complete = True
@@ -210,7 +228,9 @@ class FerrodiffServer(LanguageServer):
         """Takes what `initialize` says; called before capabilities are computed."""
         self.abilities = abilities_of(params.capabilities)
         self._initialization_options = params.initialization_options
-        self.index.folders = [path for uri in self.folder_uris(params) if (path := path_of(uri)) is not None]
+        self.workspace_folders = [
+            path for uri in self.folder_uris(params) if (path := path_of(uri)) is not None
+        ]
         self._take_settings(params.initialization_options, report=False)
         self.call(self.on_initialize)
 

@@ -8,24 +8,23 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferrodiff.analysis.document import FileAnalysis
 from lsprotocol import types as t
 
 from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import range_of, same_uri, uri_of
+from ferrodiff.server.lsp.features import SOURCE
 from ferrodiff.server.lsp.results import Finding
 from ferrodiff.server.lsp.settings import Settings
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
-SOURCE = "ferrodiff"
 MAXIMUM = 1000
 _SEVERITIES = {
     "error": t.DiagnosticSeverity.Error,
     "warning": t.DiagnosticSeverity.Warning,
-    "info": t.DiagnosticSeverity.Information,
     "information": t.DiagnosticSeverity.Information,
     "hint": t.DiagnosticSeverity.Hint,
 }
@@ -33,8 +32,7 @@ _SEVERITIES = {
 
 def severity_of(diagnostic: Diagnostic, settings: Settings) -> str:
     """The severity's word after the user's settings; ``off`` for none."""
-    own = str(getattr(diagnostic.severity, "value", diagnostic.severity)).lower()
-    return settings.diagnostics_severity.get(diagnostic.code, own)
+    return settings.diagnostics_severity.get(diagnostic.code, diagnostic.severity.value)
 
 
 def diagnostics_of(
@@ -93,9 +91,8 @@ def _converted(
 
 
 def _tags(diagnostic: Diagnostic) -> list[t.DiagnosticTag] | None:
-    names = {str(getattr(tag, "value", tag)).lower() for tag in getattr(diagnostic, "tags", ())}
-    tags = [t.DiagnosticTag.Deprecated] if "deprecated" in names else []
-    tags += [t.DiagnosticTag.Unnecessary] if "unnecessary" in names else []
+    tags = [t.DiagnosticTag.Deprecated] if diagnostic.deprecated else []
+    tags += [t.DiagnosticTag.Unnecessary] if diagnostic.unnecessary else []
     return tags or None
 
 
@@ -151,27 +148,6 @@ def _pages() -> frozenset[str]:
 # -- the shell ---------------------------------------------------------------------------------------
 
 
-def register(server: FerrodiffServer) -> None:
-    pusher = Pusher(server)
-    server.on_text.append(pusher.changed)
-    server.on_close.append(pusher.closed)
-    server.on_settings.append(pusher.everything)
-    server.on_results.append(pusher.everything)
-    server.on_initialize.append(lambda: _register_pull(server))
-
-
-def _register_pull(server: FerrodiffServer) -> None:
-    """A client that pulls and is also pushed to would show everything twice."""
-    if not server.abilities.pull:
-        return
-    options = t.DiagnosticOptions(
-        identifier=SOURCE, inter_file_dependencies=False, workspace_diagnostics=True, work_done_progress=False
-    )
-    empty = t.RelatedFullDocumentDiagnosticReport(items=[])
-    server.feature_of(t.TEXT_DOCUMENT_DIAGNOSTIC, _pull, options, empty)
-    server.feature_of(t.WORKSPACE_DIAGNOSTIC, _pull_workspace, None, t.WorkspaceDiagnosticReport(items=[]))
-
-
 def current(server: FerrodiffServer, uri: str, analysis: FileAnalysis) -> list[t.Diagnostic]:
     """A file's diagnostics now."""
     related = server.abilities.related or server.abilities.pull
@@ -191,7 +167,7 @@ def _identity(items: Sequence[t.Diagnostic]) -> str:
     return state.hexdigest()
 
 
-def _pull(
+def pull(
     server: FerrodiffServer, params: t.DocumentDiagnosticParams
 ) -> t.RelatedFullDocumentDiagnosticReport | t.RelatedUnchangedDocumentDiagnosticReport:
     opened = server.documents.get(params.text_document.uri)
@@ -202,7 +178,7 @@ def _pull(
     return t.RelatedFullDocumentDiagnosticReport(items=items, result_id=identity)
 
 
-def _pull_workspace(
+def pull_workspace(
     server: FerrodiffServer, params: t.WorkspaceDiagnosticParams
 ) -> t.WorkspaceDiagnosticReport:
     previous = {same_uri(item.uri): item.value for item in params.previous_result_ids}
@@ -218,9 +194,11 @@ def _pull_workspace(
             reports.append(t.WorkspaceFullDocumentDiagnosticReport(uri, items, version, identity))
     # A file that has no annotations any more: take away what the client still shows.
     empty = _identity(())
-    for item in params.previous_result_ids:
-        if same_uri(item.uri) not in seen and item.value != empty:
-            reports.append(t.WorkspaceFullDocumentDiagnosticReport(item.uri, [], None, empty))
+    reports += [
+        t.WorkspaceFullDocumentDiagnosticReport(item.uri, [], None, empty)
+        for item in params.previous_result_ids
+        if same_uri(item.uri) not in seen and item.value != empty
+    ]
     return t.WorkspaceDiagnosticReport(reports)
 
 

@@ -19,8 +19,17 @@ from pygls.exceptions import JsonRpcInvalidParams
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import SourceText
 from ferrodiff.server.lsp.convert import path_of, same_uri, uri_of
+from ferrodiff.server.lsp.features import (
+    CHECK,
+    RUN,
+    SERVER_INFO,
+    SHOW_ASM,
+    SHOW_EXPANSION,
+    SHOW_IR,
+    SHOW_SOURCE,
+    SHOW_TAPE,
+)
 from ferrodiff.server.lsp.jobs import Finished, run_job
-from ferrodiff.server.lsp.lenses import CHECK, RUN, SHOW_IR, SHOW_TAPE
 from ferrodiff.server.lsp.outcomes import record_of
 from ferrodiff.server.lsp.overlay import edition_of, overlaid
 from ferrodiff.server.lsp.progress import Progress
@@ -33,10 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SHOW_ASM = "ferrodiff.showAsm"
-SHOW_EXPANSION = "ferrodiff.showExpansion"
-SHOW_SOURCE = "ferrodiff.showRewritten"
-SERVER_INFO = "ferrodiff.serverInfo"
 STAGES = ("primal", "derivative", "optimized")
 _COMPILE_SECONDS = 120.0
 """Beyond the run's own limit: a compiler that hangs is stopped too."""
@@ -58,16 +63,6 @@ class Subject:
     @property
     def path(self) -> Path | None:
         return path_of(self.uri)
-
-
-def register(server: FerrodiffServer) -> None:
-    for command in COMMANDS:
-        server.command(command)(_unused)
-    server.executor = Executor(server).execute
-
-
-def _unused(*arguments: Any) -> None:
-    """pygls lists the commands it has handlers for; `FerrodiffProtocol` calls `Executor` instead."""
 
 
 class Executor:

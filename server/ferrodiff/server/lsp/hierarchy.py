@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ferrodiff.analysis.document import FileAnalysis
 from lsprotocol import types as t
 
+from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.model import Function
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of, same_uri
@@ -22,13 +22,7 @@ _DERIVATIVE = "derivative"
 _PRIMAL = "primal"
 
 
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, _prepare)
-    server.feature_of(t.CALL_HIERARCHY_INCOMING_CALLS, _incoming, empty=[])
-    server.feature_of(t.CALL_HIERARCHY_OUTGOING_CALLS, _outgoing, empty=[])
-
-
-def _prepare(
+def prepare(
     server: FerrodiffServer, params: t.CallHierarchyPrepareParams
 ) -> list[t.CallHierarchyItem] | None:
     opened = server.documents.get(params.text_document.uri)
@@ -86,7 +80,7 @@ def _derivatives(server: FerrodiffServer, item: t.CallHierarchyItem) -> list[Der
     return [d for d in here if d.function.bare_name == name] if kind == _PRIMAL else []
 
 
-def _outgoing(
+def outgoing(
     server: FerrodiffServer, params: t.CallHierarchyOutgoingCallsParams
 ) -> list[t.CallHierarchyOutgoingCall]:
     kind, _ = _data(params.item)
@@ -101,7 +95,7 @@ def _outgoing(
     ]
 
 
-def _incoming(
+def incoming(
     server: FerrodiffServer, params: t.CallHierarchyIncomingCallsParams
 ) -> list[t.CallHierarchyIncomingCall]:
     kind, name = _data(params.item)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
-
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import SourceText
 from ferrodiff.server.lsp.convert import same_uri, uri_of

@@ -8,20 +8,12 @@ from lsprotocol import types as t
 
 from ferrodiff.analysis.model import Annotation, Mode
 from ferrodiff.server.lsp.convert import range_of
+from ferrodiff.server.lsp.features import CHECK, RUN, SHOW_IR, SHOW_TAPE
 from ferrodiff.server.lsp.index import derivatives_of
 from ferrodiff.server.lsp.results import Record, is_fresh
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
-
-RUN = "ferrodiff.run"
-CHECK = "ferrodiff.checkGradient"
-SHOW_IR = "ferrodiff.showIr"
-SHOW_TAPE = "ferrodiff.showTape"
-
-
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_CODE_LENS, _lenses, t.CodeLensOptions(resolve_provider=False), [])
 
 
 def titles(annotation: Annotation, records: list[Record]) -> list[tuple[str, str]]:
@@ -39,7 +31,7 @@ def titles(annotation: Annotation, records: list[Record]) -> list[tuple[str, str
     return result
 
 
-def _lenses(server: FerrodiffServer, params: t.CodeLensParams) -> list[t.CodeLens]:
+def lenses(server: FerrodiffServer, params: t.CodeLensParams) -> list[t.CodeLens]:
     opened = server.documents.get(params.text_document.uri)
     if opened is None or not server.settings.lens_enable:
         return []

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
 
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_DEFINITION, _definition)
-    server.feature_of(t.TEXT_DOCUMENT_REFERENCES, _references)
-    server.feature_of(t.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _highlight)
-
-
 def meant_by(place: Place) -> Span | None:
     """What a part leads to: an activity to its parameter or return type, the rest to the function."""
     if place.annotation is None:
@@ -31,7 +25,7 @@ def meant_by(place: Place) -> Span | None:
     return place.function.name_span if place.part in (Part.MACRO, Part.NAME) else None
 
 
-def _definition(server: FerrodiffServer, params: t.DefinitionParams) -> list[t.Location] | None:
+def definition(server: FerrodiffServer, params: t.DefinitionParams) -> list[t.Location] | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None
@@ -51,11 +45,11 @@ def _definition(server: FerrodiffServer, params: t.DefinitionParams) -> list[t.L
 
 def uses(server: FerrodiffServer, target: Target) -> list[tuple[str, t.Range]]:
     """Every use of a derivative in the workspace, without its annotations."""
-    found = []
-    for uri, analysis in files_mentioning(server, [target.name]):
-        for mention in mentions_in(analysis, [target.name]):
-            found.append((uri, range_of(analysis.source, mention.span, server.encoding)))
-    return found
+    return [
+        (uri, range_of(analysis.source, mention.span, server.encoding))
+        for uri, analysis in files_mentioning(server, [target.name])
+        for mention in mentions_in(analysis, [target.name])
+    ]
 
 
 def declarations(server: FerrodiffServer, target: Target) -> list[tuple[str, t.Range]]:
@@ -67,7 +61,7 @@ def declarations(server: FerrodiffServer, target: Target) -> list[tuple[str, t.R
     ]
 
 
-def _references(server: FerrodiffServer, params: t.ReferenceParams) -> list[t.Location] | None:
+def references(server: FerrodiffServer, params: t.ReferenceParams) -> list[t.Location] | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None
@@ -78,9 +72,7 @@ def _references(server: FerrodiffServer, params: t.ReferenceParams) -> list[t.Lo
     return [t.Location(uri, range_) for uri, range_ in [*found, *uses(server, target)]]
 
 
-def _highlight(
-    server: FerrodiffServer, params: t.DocumentHighlightParams
-) -> list[t.DocumentHighlight] | None:
+def highlight(server: FerrodiffServer, params: t.DocumentHighlightParams) -> list[t.DocumentHighlight] | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None

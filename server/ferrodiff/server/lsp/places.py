@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ferrodiff.analysis.document import FileAnalysis
-
 from ferrodiff.analysis.mentions import Mention, mentions
 from ferrodiff.analysis.model import Annotation, Argument, Function, Parameter
 from ferrodiff.analysis.text import Span

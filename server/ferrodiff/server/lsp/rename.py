@@ -16,62 +16,12 @@ if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
 _IDENTIFIER = re.compile(r"(?:r#)?[^\W\d]\w*\Z")
-_KEYWORDS = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "crate",
-        "else",
-        "enum",
-        "extern",
-        "false",
-        "fn",
-        "for",
-        "if",
-        "impl",
-        "in",
-        "let",
-        "loop",
-        "match",
-        "mod",
-        "move",
-        "mut",
-        "pub",
-        "ref",
-        "return",
-        "self",
-        "Self",
-        "static",
-        "struct",
-        "super",
-        "trait",
-        "true",
-        "type",
-        "unsafe",
-        "use",
-        "where",
-        "while",
-        "async",
-        "await",
-        "dyn",
-        "abstract",
-        "become",
-        "box",
-        "do",
-        "final",
-        "macro",
-        "override",
-        "priv",
-        "typeof",
-        "unsized",
-        "virtual",
-        "yield",
-        "try",
-        "gen",
-    ]
+_RESERVED = (
+    "as break const continue crate else enum extern false fn for if impl in let loop match mod move mut pub "
+    "ref return self Self static struct super trait true type unsafe use where while async await dyn "
+    "abstract become box do final macro override priv typeof unsized virtual yield try gen"
 )
+_KEYWORDS = frozenset(_RESERVED.split())
 _REQUEST_FAILED = -32803
 
 
@@ -79,11 +29,6 @@ class Refused(JsonRpcException):
     """A rename that cannot be done, with the reason for the user."""
 
     CODE = _REQUEST_FAILED
-
-
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_PREPARE_RENAME, _prepare)
-    server.feature_of(t.TEXT_DOCUMENT_RENAME, _rename, t.RenameOptions(prepare_provider=True))
 
 
 def objection(name: str, taken: frozenset[str]) -> str | None:
@@ -97,7 +42,7 @@ def objection(name: str, taken: frozenset[str]) -> str | None:
     return None
 
 
-def _prepare(server: FerrodiffServer, params: t.PrepareRenameParams) -> t.PrepareRenamePlaceholder | None:
+def prepare(server: FerrodiffServer, params: t.PrepareRenameParams) -> t.PrepareRenamePlaceholder | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None
@@ -118,7 +63,7 @@ def _taken(server: FerrodiffServer, target: Target) -> frozenset[str]:
     return frozenset(names)
 
 
-def _rename(server: FerrodiffServer, params: t.RenameParams) -> t.WorkspaceEdit | None:
+def rename(server: FerrodiffServer, params: t.RenameParams) -> t.WorkspaceEdit | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ferrodiff.analysis.document import FileAnalysis
-
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import same_uri

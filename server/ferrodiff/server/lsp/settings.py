@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ class Settings:
     diagnostics_enable: bool = True
     diagnostics_debounce: int = 200
     """Milliseconds between the last edit and pushed diagnostics."""
-    diagnostics_severity: Mapping[str, str] = MappingProxyType({})
+    diagnostics_severity: Mapping[str, str] = field(default_factory=dict)
     """Code (``FD021``) to one of `SEVERITIES`."""
     hints_parameters: bool = True
     hints_shadows: bool = True
@@ -136,7 +136,7 @@ def _severities(value: Any) -> Mapping[str, str]:
         if severity not in SEVERITIES:
             choice = ", ".join(SEVERITIES)
             raise ValueError(f"gives {code} the severity {severity!r}; it must be one of {choice}")
-    return MappingProxyType({str(code): str(severity) for code, severity in value.items()})
+    return {str(code): str(severity) for code, severity in value.items()}
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
@@ -156,4 +156,4 @@ _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     }
 )
 
-assert {_field(key) for key in _READERS} == {field.name for field in fields(Settings)}
+assert {_field(key) for key in _READERS} == {item.name for item in fields(Settings)}

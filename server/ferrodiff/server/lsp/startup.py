@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
+    from ferrodiff.server.lsp.codecache import CodeCache
 
+_SETTLE_SECONDS = 0.5
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
@@ -27,7 +29,8 @@ def serve(tcp: int | None, host: str, log: str | None) -> int:
         incoming, outgoing = _standard_streams() if tcp is None else _accept(host, tcp)
         import asyncio
 
-        server.on_initialized.append(lambda: _settle(cache))
+        # Soon after the first reply, when the client is busy with it.
+        server.on_initialize.append(lambda: _later(cache))
         return asyncio.run(server.converse(incoming, outgoing))
 
 
@@ -41,12 +44,15 @@ def build() -> FerrodiffServer:
     return server
 
 
-def _settle(cache: object) -> None:
-    """After the first exchange: give memory back and let the collector run again."""
-    from ferrodiff.server.lsp.codecache import CodeCache
+def _later(cache: CodeCache) -> None:
+    import asyncio
 
-    if isinstance(cache, CodeCache):
-        cache.finish()
+    asyncio.get_running_loop().call_later(_SETTLE_SECONDS, _settle, cache)
+
+
+def _settle(cache: CodeCache) -> None:
+    """After the first exchange: give memory back and let the collector run again."""
+    cache.finish()
     gc.collect()
     gc.freeze()
     gc.enable()

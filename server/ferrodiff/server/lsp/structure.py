@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ferrodiff.analysis.document import FileAnalysis
 from lsprotocol import types as t
 
+from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.text import Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.places import place_at
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
-
-
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_FOLDING_RANGE, _folding)
-    server.feature_of(t.TEXT_DOCUMENT_SELECTION_RANGE, _selection)
 
 
 def folds(analysis: FileAnalysis) -> list[tuple[int, int]]:
@@ -53,7 +48,7 @@ def growing(analysis: FileAnalysis, offset: int) -> list[Span]:
     return result
 
 
-def _folding(server: FerrodiffServer, params: t.FoldingRangeParams) -> list[t.FoldingRange] | None:
+def folding(server: FerrodiffServer, params: t.FoldingRangeParams) -> list[t.FoldingRange] | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None
@@ -62,7 +57,7 @@ def _folding(server: FerrodiffServer, params: t.FoldingRangeParams) -> list[t.Fo
     ]
 
 
-def _selection(server: FerrodiffServer, params: t.SelectionRangeParams) -> list[t.SelectionRange] | None:
+def selection(server: FerrodiffServer, params: t.SelectionRangeParams) -> list[t.SelectionRange] | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 _MOST = 500
 
 
-def register(server: FerrodiffServer) -> None:
-    server.feature_of(t.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _document)
-    server.feature_of(t.WORKSPACE_SYMBOL, _workspace)
-
-
 def describes(derivative: Derivative) -> str:
     """One line: of what it is the derivative."""
     annotation = derivative.annotation
@@ -38,7 +33,7 @@ def _kind(derivative: Derivative) -> t.SymbolKind:
     return t.SymbolKind.Method if inside else t.SymbolKind.Function
 
 
-def _document(
+def document(
     server: FerrodiffServer, params: t.DocumentSymbolParams
 ) -> list[t.DocumentSymbol] | list[t.SymbolInformation] | None:
     opened = server.documents.get(params.text_document.uri)
@@ -71,6 +66,6 @@ def _information(derivative: Derivative, encoding: str) -> t.SymbolInformation:
     )
 
 
-def _workspace(server: FerrodiffServer, params: t.WorkspaceSymbolParams) -> list[t.SymbolInformation]:
+def workspace(server: FerrodiffServer, params: t.WorkspaceSymbolParams) -> list[t.SymbolInformation]:
     found = [d for d in server.derivatives() if matches(params.query, d.name)]
     return [_information(derivative, server.encoding) for derivative in found[:_MOST]]

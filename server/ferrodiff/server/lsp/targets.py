@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
-
 from ferrodiff.analysis.mentions import Mention
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import path_of, same_uri, uri_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ferrodiff.analysis.document import FileAnalysis
 from lsprotocol import types as t
 
+from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.model import Annotation
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import span_of
@@ -15,17 +15,8 @@ from ferrodiff.server.lsp.convert import span_of
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
-TYPES = ("macro", "function", "number", "enumMember")
-MODIFIERS = ("declaration",)
 _MACRO, _FUNCTION, _NUMBER, _MEMBER = range(4)
 _DECLARATION = 1
-LEGEND = t.SemanticTokensLegend(token_types=list(TYPES), token_modifiers=list(MODIFIERS))
-
-
-def register(server: FerrodiffServer) -> None:
-    empty = t.SemanticTokens(data=[])
-    server.feature_of(t.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _full, LEGEND, empty)
-    server.feature_of(t.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _range, LEGEND, empty)
 
 
 def tokens_of(annotation: Annotation) -> Iterator[tuple[Span, int, int]]:
@@ -69,14 +60,14 @@ def _placed(source: SourceText, span: Span, encoding: str) -> tuple[int, int, in
     return (start[0], start[1], end[1] - start[1]) if start[0] == end[0] and end[1] > start[1] else None
 
 
-def _full(server: FerrodiffServer, params: t.SemanticTokensParams) -> t.SemanticTokens | None:
+def full(server: FerrodiffServer, params: t.SemanticTokensParams) -> t.SemanticTokens | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None
     return t.SemanticTokens(data=encoded(opened.analysis, opened.source.span, server.encoding))
 
 
-def _range(server: FerrodiffServer, params: t.SemanticTokensRangeParams) -> t.SemanticTokens | None:
+def ranged(server: FerrodiffServer, params: t.SemanticTokensRangeParams) -> t.SemanticTokens | None:
     opened = server.documents.get(params.text_document.uri)
     if opened is None:
         return None

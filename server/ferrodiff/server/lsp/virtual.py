@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from ferrodiff.analysis.document import FileAnalysis
-from ferrodiff.analysis.signature import derivative_signature
 from lsprotocol import types as t
 
+from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.server.lsp.convert import same_uri
 from ferrodiff.server.lsp.index import derivatives_of
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
 SCHEME = "ferrodiff"
-CONTENT = "ferrodiff/content"
 CHANGED = "ferrodiff/contentChanged"
 LAST_COMMENT = {"ir": ";", "asm": "#", "tape": "#", "expansion": "//", "source": "//"}
 SUFFIXES = {"ir": "ll", "asm": "s", "tape": "txt", "expansion": "rs", "source": "rs"}
@@ -83,14 +82,6 @@ def rewritten(analysis: FileAnalysis) -> str:
         return f"// The file cannot be rewritten while it has errors: {error}\n"
 
 
-def register(server: FerrodiffServer) -> None:
-    documents = VirtualDocuments(server)
-    server.virtual = documents
-    server.feature_of(t.WORKSPACE_TEXT_DOCUMENT_CONTENT, documents.standard)
-    server.feature_of(CONTENT, documents.custom)
-    server.on_text.append(documents.text_changed)
-
-
 class VirtualDocuments:
     """Serves virtual documents and says when they change."""
 
@@ -133,15 +124,6 @@ class VirtualDocuments:
                 return analysis
         return None
 
-    def standard(
-        self, server: FerrodiffServer, params: t.TextDocumentContentParams
-    ) -> t.TextDocumentContentResult:
-        return t.TextDocumentContentResult(text=self.content(params.uri))
-
-    def custom(self, server: FerrodiffServer, params: Any) -> dict[str, str]:
-        uri = params.get("uri") if isinstance(params, dict) else None
-        return {"text": self.content(uri) if isinstance(uri, str) else ""}
-
     def text_changed(self, uri: str, opened: bool) -> None:
         """Expansions follow edits; compiled documents get their note about the edit."""
         for watched in self._watched:
@@ -154,3 +136,14 @@ class VirtualDocuments:
             self._server.workspace_text_document_content_refresh(t.TextDocumentContentRefreshParams(uri))
         else:
             self._server.protocol.notify(CHANGED, {"uri": uri})
+
+
+def standard(server: FerrodiffServer, params: t.TextDocumentContentParams) -> t.TextDocumentContentResult:
+    """`workspace/textDocumentContent`, for clients of LSP 3.18."""
+    return t.TextDocumentContentResult(text=server.virtual.content(params.uri))
+
+
+def custom(server: FerrodiffServer, params: Any) -> dict[str, str]:
+    """`ferrodiff/content`: the same for all others."""
+    uri = params.get("uri") if isinstance(params, dict) else None
+    return {"text": server.virtual.content(uri) if isinstance(uri, str) else ""}

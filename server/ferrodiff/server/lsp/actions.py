@@ -1,0 +1,233 @@
+"""Code actions: quick fixes, fix-all, new derivatives, examples and tests, other forms of an annotation."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as t
+
+from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.model import Annotation, Function
+from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test
+from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp.completion import WIDTHS
+from ferrodiff.server.lsp.convert import range_of, span_of
+from ferrodiff.server.lsp.diagnostics import diagnostics_of, severity_of
+from ferrodiff.server.lsp.features import CHECK, FIX_ALL, RUN
+from ferrodiff.server.lsp.generated import proposals_for, rewrites_of
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.app import FerrodiffServer
+
+_Edit = tuple[Span, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action as data: a title, a kind, and edits of this file."""
+
+    title: str
+    kind: str
+    edits: tuple[_Edit, ...] = ()
+    preferred: bool = False
+    diagnostic: int | None = None
+    """Index of the file's diagnostic that it fixes."""
+    command: tuple[str, str] | None = None
+    """Command and derivative, for actions that run something."""
+
+
+def actions_at(analysis: FileAnalysis, within: Span, silenced: Callable[[int], bool]) -> list[Action]:
+    """Every action for a range; `silenced` says which diagnostics (by index) the user has switched off."""
+    found = list(_fixes(analysis, within, silenced))
+    found += _fix_all(analysis, silenced)
+    for function in analysis.functions:
+        for annotation in function.annotations:
+            if annotation.span.touches(within.start) or within.covers(annotation.span):
+                found += _for_annotation(analysis, function, annotation)
+    function_here = _function_at(analysis, within.start)
+    if function_here is not None:
+        found += _new_derivatives(analysis.source, function_here)
+    return found
+
+
+def _fixes(analysis: FileAnalysis, within: Span, silenced: Callable[[int], bool]) -> Iterator[Action]:
+    for index, diagnostic in enumerate(analysis.diagnostics):
+        if silenced(index) or diagnostic.span.end < within.start or diagnostic.span.start > within.end:
+            continue
+        for fix in diagnostic.fixes:
+            edits = tuple((edit.span, edit.new_text) for edit in fix.edits)
+            yield Action(fix.title, t.CodeActionKind.QuickFix.value, edits, fix.preferred, index)
+
+
+def _fix_all(analysis: FileAnalysis, silenced: Callable[[int], bool]) -> list[Action]:
+    """The preferred fix of every diagnostic, as far as they do not get in each other's way."""
+    chosen: list[_Edit] = []
+    for index, diagnostic in enumerate(analysis.diagnostics):
+        fix = next((fix for fix in diagnostic.fixes if fix.preferred), None)
+        if fix is None or silenced(index):
+            continue
+        edits = [(edit.span, edit.new_text) for edit in fix.edits]
+        fresh = [edit for edit in edits if edit not in chosen]
+        if not any(_collide(edit, other) for edit in fresh for other in chosen):
+            chosen += fresh
+    if not chosen:
+        return []
+    return [Action("Fix all problems of autodiff annotations", FIX_ALL, tuple(chosen))]
+
+
+def _collide(one: _Edit, other: _Edit) -> bool:
+    a, b = one[0], other[0]
+    if a.length == 0 and b.length == 0:
+        return a.start == b.start and one[1] == other[1]
+    return a.start < b.end and b.start < a.end
+
+
+def _for_annotation(analysis: FileAnalysis, function: Function, annotation: Annotation) -> Iterator[Action]:
+    source = analysis.source
+    rewrite = t.CodeActionKind.RefactorRewrite.value
+    yield from _other_widths(annotation)
+    for title, edits in rewrites_of(analysis, function, annotation):
+        yield Action(title, rewrite, edits)
+    if not annotation.name:
+        return
+    for title, write in (
+        (f"Insert an example call of `{annotation.name}`", _example),
+        (f"Insert a test of the gradient of `{annotation.name}`", _test),
+    ):
+        try:
+            text = write(source, function, annotation)
+        except NoSnippet:
+            continue
+        yield Action(title, rewrite, (_below(source, function, text),))
+    yield Action(f"Run `{annotation.name}`", "", command=(RUN, annotation.name))
+    yield Action(f"Check the gradient of `{annotation.name}`", "", command=(CHECK, annotation.name))
+
+
+def _other_widths(annotation: Annotation) -> Iterator[Action]:
+    if annotation.name_span is None:
+        return
+    rewrite = t.CodeActionKind.RefactorRewrite.value
+    for width in (1, *WIDTHS[:3]):
+        if width == annotation.width:
+            continue
+        if annotation.width_span is not None:
+            edit = (annotation.width_span, str(width))
+        else:
+            anchor = annotation.mode_span if annotation.mode_span is not None else annotation.name_span
+            edit = (Span(anchor.end, anchor.end), f", {width}")
+        yield Action(f"Set the batch width to {width}", rewrite, (edit,))
+
+
+def _example(source: SourceText, function: Function, annotation: Annotation) -> str:
+    body = textwrap.indent(call_example(source, function, annotation), "    ")
+    return f"#[allow(dead_code, unused_variables)]\nfn {annotation.name}_example() {{\n{body}\n}}"
+
+
+def _test(source: SourceText, function: Function, annotation: Annotation) -> str:
+    return gradient_test(source, function, annotation)
+
+
+def _below(source: SourceText, function: Function, text: str) -> _Edit:
+    """An insertion of items after a function; after the whole impl for methods."""
+    scope = function.container_info.scope
+    end = function.span.end if function.container in ("module", "block") else scope.end
+    margin = _margin(source, function.span.start) if function.container in ("module", "block") else ""
+    return Span(end, end), "\n\n" + textwrap.indent(text, margin)
+
+
+def _margin(source: SourceText, offset: int) -> str:
+    line = source.line_span(source.line_of(offset))
+    text = source.slice(Span(line.start, offset))
+    return text if not text.strip() else ""
+
+
+def _function_at(analysis: FileAnalysis, offset: int) -> Function | None:
+    """The function in whose header (attributes to the opening brace) a caret stands."""
+    inside = [
+        function
+        for function in analysis.all_functions
+        if function.span.touches(offset)
+        and (function.body_span is None or offset <= function.body_span.start)
+    ]
+    return min(inside, key=lambda f: f.span.length) if inside else None
+
+
+def _new_derivatives(source: SourceText, function: Function) -> Iterator[Action]:
+    margin = _margin(source, function.item_text_span.start)
+    at = Span(function.item_text_span.start, function.item_text_span.start)
+    for proposal in proposals_for(function):
+        text = f"#[{proposal.mode.macro}({', '.join([proposal.name, *proposal.activities])})]\n{margin}"
+        title = f"Generate the {proposal.mode.value} derivative `{proposal.name}`"
+        if proposal.reason:
+            title += f" ({proposal.reason})"
+        yield Action(title, t.CodeActionKind.Refactor.value, ((at, text), *proposal.edits))
+
+
+# -- the shell -----------------------------------------------------------------------------------------
+
+
+def _wanted(kind: str, only: Iterable[str] | None) -> bool:
+    """Whether a client that asked for certain kinds wants this one; fix-all has to be asked for."""
+    if only is None:
+        return kind != FIX_ALL
+    names = [str(getattr(name, "value", name)) for name in only]
+    return any(name == "" or kind == name or kind.startswith(name + ".") for name in names)
+
+
+def actions(server: FerrodiffServer, params: t.CodeActionParams) -> list[t.CodeAction | t.Command] | None:
+    opened = server.documents.get(params.text_document.uri)
+    if opened is None:
+        return None
+    analysis, encoding, settings = opened.analysis, server.encoding, server.settings
+
+    def silenced(index: int) -> bool:
+        return severity_of(analysis.diagnostics[index], settings) == "off"
+
+    within = span_of(opened.source, params.range, encoding)
+    result: list[t.CodeAction | t.Command] = []
+    for action in actions_at(analysis, within, silenced):
+        if not _wanted(action.kind, params.context.only):
+            continue
+        converted = _converted(server, opened.uri, analysis, action)
+        if isinstance(converted, t.Command) or server.abilities.action_literals:
+            result.append(converted)
+    return result
+
+
+def _converted(
+    server: FerrodiffServer, uri: str, analysis: FileAnalysis, action: Action
+) -> t.CodeAction | t.Command:
+    if action.command is not None:
+        command, derivative = action.command
+        call = t.Command(
+            title=action.title, command=command, arguments=[{"uri": uri, "derivative": derivative}]
+        )
+        return t.CodeAction(title=action.title, command=call) if server.abilities.action_literals else call
+    edits = [
+        t.TextEdit(range_of(analysis.source, span, server.encoding), text) for span, text in action.edits
+    ]
+    return t.CodeAction(
+        title=action.title,
+        kind=action.kind,
+        diagnostics=_diagnostics(server, uri, analysis, action.diagnostic),
+        is_preferred=True if action.preferred else None,
+        edit=t.WorkspaceEdit(changes={uri: edits}),
+    )
+
+
+def _diagnostics(
+    server: FerrodiffServer, uri: str, analysis: FileAnalysis, index: int | None
+) -> list[t.Diagnostic] | None:
+    if index is None:
+        return None
+    diagnostic = analysis.diagnostics[index]
+    related = server.abilities.related or server.abilities.pull
+    return [
+        item
+        for item in diagnostics_of(uri, analysis, (), server.settings, server.encoding, related)
+        if item.code == diagnostic.code
+        and item.range == range_of(analysis.source, diagnostic.span, server.encoding)
+    ] or None

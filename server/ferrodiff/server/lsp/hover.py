@@ -1,0 +1,151 @@
+"""Hover on annotations, annotated functions and uses of derivatives; nothing on ordinary Rust."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as t
+
+from ferrodiff.analysis.model import Annotation, Function
+from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp.convert import offset_at, range_of
+from ferrodiff.server.lsp.generated import Row, notes_of, rows_of, signature_of, words_for_activity
+from ferrodiff.server.lsp.index import Derivative
+from ferrodiff.server.lsp.places import Part, Place, parameter_of, place_at
+from ferrodiff.server.lsp.results import Record, is_fresh
+from ferrodiff.server.lsp.targets import file_name, target_at
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.app import FerrodiffServer
+    from ferrodiff.server.lsp.documents import OpenDocument
+
+_SHOWN_DERIVATIVES = 3
+
+
+def hover(server: FerrodiffServer, params: t.HoverParams) -> t.Hover | None:
+    opened = server.documents.get(params.text_document.uri)
+    if opened is None:
+        return None
+    offset = offset_at(opened.source, params.position, server.encoding)
+    found = hover_at(server, opened, offset)
+    if found is None:
+        return None
+    text, span = found
+    markdown = server.abilities.markdown
+    kind = t.MarkupKind.Markdown if markdown else t.MarkupKind.PlainText
+    content = t.MarkupContent(kind, text if markdown else plain(text))
+    return t.Hover(content, range_of(opened.source, span, server.encoding))
+
+
+def hover_at(server: FerrodiffServer, opened: OpenDocument, offset: int) -> tuple[str, Span] | None:
+    """Markdown and what it is about."""
+    place = place_at(opened.analysis, offset)
+    if place is not None and place.annotation is not None:
+        return _annotation_text(server, opened, place, place.annotation), place.span
+    if place is not None and place.part is Part.FUNCTION:
+        return function_text(opened.source, place.function), place.span
+    target = target_at(server, opened, offset)
+    if target is None:
+        return None
+    parts = [
+        derivative_text(d, server.results.last(d.uri, d.name), opened.uri)
+        for d in target.derivatives[:_SHOWN_DERIVATIVES]
+    ]
+    return "\n\n---\n\n".join(parts), target.span
+
+
+def _annotation_text(
+    server: FerrodiffServer, opened: OpenDocument, place: Place, annotation: Annotation
+) -> str:
+    if place.part is Part.ACTIVITY and place.index is not None:
+        return activity_text(place.function, annotation, place.index)
+    if place.part is Part.WIDTH:
+        return width_text(annotation)
+    derivative = Derivative(opened.uri, opened.source, place.function, annotation)
+    return derivative_text(derivative, server.results.last(opened.uri, derivative.name), opened.uri)
+
+
+def code(rust: str) -> str:
+    return f"```rust\n{rust}\n```"
+
+
+def derivative_text(derivative: Derivative, records: list[Record], here: str) -> str:
+    """Everything about one derivative: signature, parameters, notes, last results."""
+    function, annotation = derivative.function, derivative.annotation
+    width = f", width {annotation.width}" if annotation.width != 1 else ""
+    where = "" if derivative.uri == here else f" in `{file_name(derivative.uri)}`"
+    parts = [
+        code(signature_of(function, annotation)),
+        f"{annotation.mode.title} derivative of `{function.bare_name}`{width}{where}.",
+    ]
+    rows = rows_of(function, annotation)
+    if rows:
+        parts.append(parameter_table(rows))
+    notes = notes_of(function, annotation)
+    if notes:
+        parts.append("\n".join(f"* {note}" for note in notes))
+    parts += [result_text(record, derivative.source, function) for record in records]
+    return "\n\n".join(parts)
+
+
+def parameter_table(rows: Sequence[Row]) -> str:
+    lines = ["| parameter | role | activity |", "|---|---|---|"]
+    lines += [f"| `{_cell(row.text)}` | {_cell(row.meaning)} | {row.activity} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def result_text(record: Record, source: SourceText, function: Function) -> str:
+    stale = "" if is_fresh(record, source, function) else "\n\n*(before the last edit)*"
+    return record.details + stale
+
+
+def function_text(source: SourceText, function: Function) -> str:
+    """The primal: which derivatives it has."""
+    parts = [f"`{function.bare_name}` has {len(function.annotations)} derivative"]
+    parts[0] += "s:" if len(function.annotations) != 1 else ":"
+    signatures = [
+        signature_of(function, annotation) for annotation in function.annotations if annotation.name
+    ]
+    return "\n\n".join([*parts, code("\n".join(signatures))]) if signatures else parts[0].rstrip(":") + "."
+
+
+def activity_text(function: Function, annotation: Annotation, index: int) -> str:
+    """What one activity means at its place."""
+    argument = annotation.arguments[index]
+    parameter = parameter_of(function, index)
+    if index >= len(function.parameters) + (1 if function.has_return else 0):
+        count = len(function.parameters)
+        return f"**`{argument.text}`** is for no parameter: `{function.bare_name}` has only {count}."
+    subject = f"`{parameter.text}`" if parameter is not None else f"the return value `{function.return_type}`"
+    lines = [f"**`{argument.text}`** for {subject}"]
+    lines += words_for_activity(function, annotation, index)
+    added = [row.text for row in rows_of(function, annotation) if row.owner == index and row.role != "primal"]
+    if added:
+        lines.append(code(", ".join(added)))
+    return "\n\n".join(lines)
+
+
+def width_text(annotation: Annotation) -> str:
+    """What the batch width means in this mode."""
+    n = annotation.width
+    if annotation.mode.value == "forward":
+        body = f"one call computes {n} tangents; a `Dual` has {n} shadows, a `Dualv` one of {n} blocks"
+    else:
+        body = f"one call computes {n} gradients; each `Duplicated` has {n} shadows"
+    return f"**Batch width {n}**: {body}. The primal is computed once."
+
+
+_FENCE = re.compile(r"^```\w*$\n?", re.MULTILINE)
+
+
+def plain(markdown: str) -> str:
+    """The same for clients that show no Markdown."""
+    text = _FENCE.sub("", markdown)
+    text = re.sub(r"^\|[-|]+\|$\n?", "", text, flags=re.MULTILINE)
+    return text.replace("**", "").replace("`", "").replace("\\|", "|")
