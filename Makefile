@@ -34,7 +34,7 @@ test: lint
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
 bench: $(STAMP)
-	$(BIN)/python -m bench
+	$(BIN)/python bench/run.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
