@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -242,3 +243,19 @@ def test_broken_text_keeps_its_lines(cut: int, junk: str, newline: str) -> None:
     text = (SIMPLE[:cut] + junk + SIMPLE[cut + 3 :]).replace("\n", newline)
     result = rewrite(text).text
     assert result.split("#[doc(hidden)]")[0].count("\n") in (text.count("\n"), text.count("\n") + 1)
+
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAMS = sorted([*REPOSITORY.glob("examples/*.rs"), *REPOSITORY.glob("tests/e2e/programs/*.rs")])
+TOUCHED = re.compile(r"autodiff|^\s*(#!?\[|///|\)\]$|2,$|Dual,|Const,)")
+"""Annotations, gates and imports; attributes and doc comments around an annotation; lines within one."""
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_keep_their_lines(path: Path) -> None:
+    text = path.read_text("utf-8")
+    result = rewrite(text)
+    before, after = text.splitlines(), user_lines(result.text)
+    assert not result.refused and len(after) == len(before)
+    for old, new in zip(before, after, strict=True):
+        assert old == new or TOUCHED.search(old), old
