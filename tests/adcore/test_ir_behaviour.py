@@ -18,7 +18,7 @@ from rust_ir import AD_FLAGS, OPTIMISED, UNOPTIMISED, rust_ir, rust_libraries
 
 SOURCE = (Path(__file__).parent / "data" / "kernels.rs").read_text()
 Grid = c_double * 4 * 4
-EXPORTS = [
+EXPORTS = (
     "mathematics",
     "axpy",
     "product",
@@ -29,7 +29,7 @@ EXPORTS = [
     "vectors",
     "checked",
     "fibonacci",
-]
+)
 
 
 def observe(jit: Jit) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ferrodiff.adcore.ir.instructions import Call
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, VectorType
-from ir_memory import POISON, Poison, Unsupported
+from ir_memory import POISON, Opaque, Poison, Unsupported
 
 if TYPE_CHECKING:
     from ir_interpreter import Interpreter
@@ -88,6 +88,8 @@ class Library:
                 insn.type, lambda *lane: self._function(interpreter, base, kind, lane), *spread
             )
         if isinstance(kind, IntType) and base in _INTEGER:
+            if any(isinstance(a, Opaque) for a in args):
+                raise Unsupported("the bits of a number that is no IEEE number")
             bits = kind.bits
             return interpreter._lanes(insn.type, lambda *lane: _INTEGER[base](bits, *lane), *args[:3])
         raise Unsupported(f"the intrinsic '{name}'")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from types import TracebackType
@@ -77,6 +78,8 @@ class Jit:
             target_machine(cpu, 3 if opt_level is None else opt_level, jit=True)
         )
         self._library = self._link(module, names)
+        # The code has to go before its compiler does; the garbage collector knows no such order.
+        self._release = weakref.finalize(self, _release, self._library, self._compiler)
 
     def _link(self, module: Any, names: list[str]) -> Any:
         text = str(module)
@@ -120,9 +123,8 @@ class Jit:
 
     def close(self) -> None:
         """Free the code; its functions must not be called any more."""
-        if self._library is not None:
-            self._library = None
-            self._compiler.close()
+        self._library = None
+        self._release()
 
     def __enter__(self) -> Jit:
         return self
@@ -134,6 +136,11 @@ class Jit:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _release(library: Any, compiler: Any) -> None:
+    library.close()
+    compiler.close()
 
 
 def _visible(module: Any) -> list[str]:

@@ -6,6 +6,8 @@ vectorised or unrolled loop is harder to reverse and gains nothing yet.
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -13,30 +15,44 @@ import llvmlite.binding as llvm
 from ferrodiff.adcore.backend.target import target_machine
 from ferrodiff.adcore.errors import BackendError
 
+_RETIRED: list[Any] = []
+
+
+def _own_context(read: Callable[..., Any], data: str | bytes) -> Any:
+    """A module in a context of its own, which outlives it.
+
+    Contexts keep types' names and metadata of one module from another's. Python's garbage collector
+    finalises a module and its context in any order, and LLVM crashes in the wrong one; so a context is held
+    from outside until its module is gone, and let go at the next call.
+    """
+    _RETIRED.clear()
+    context = llvm.create_context()
+    module = read(data, context)
+    weakref.finalize(module, _RETIRED.append, context).atexit = False
+    return module
+
 
 def parse(text: str) -> Any:
-    """A verified LLVM module, in a context of its own. Raises ``BackendError`` with LLVM's words."""
+    """A verified LLVM module. Raises ``BackendError`` with LLVM's words."""
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())
+        module = _own_context(llvm.parse_assembly, text)
         module.verify()
     except RuntimeError as error:
         raise BackendError(f"LLVM refused the generated IR: {error}") from error
     return module
 
 
-def before_ad(module: Any, *, inlining_threshold: int | None = None) -> None:
+def before_ad(module: Any) -> None:
     """Optimise a module in place, ready for differentiation.
 
     Everything of ``-O3`` but vectorising, interleaving and unrolling; then loops are in simplified form and
-    in loop-closed SSA form. ``inlining_threshold`` replaces LLVM's own.
+    in loop-closed SSA form.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False
     options.loop_unrolling = False
-    if inlining_threshold is not None:
-        options.inlining_threshold = inlining_threshold
     machine = target_machine("generic", 3)
     builder = llvm.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()
@@ -68,10 +84,10 @@ def drop_unused(module: Any) -> None:
     passes.run(module, builder)
 
 
-def text_before_ad(text: str, *, inlining_threshold: int | None = None) -> str:
+def text_before_ad(text: str) -> str:
     """:func:`before_ad` from canonical text to canonical text."""
     module = parse(text)
-    before_ad(module, inlining_threshold=inlining_threshold)
+    before_ad(module)
     return str(module)
 
 
@@ -90,6 +106,6 @@ def canonical(data: str | bytes) -> str:
     if isinstance(data, str):
         return str(parse(data))
     try:
-        return str(llvm.parse_bitcode(data, llvm.create_context()))
+        return str(_own_context(llvm.parse_bitcode, data))
     except RuntimeError as error:
         raise BackendError(f"LLVM cannot read the bitcode: {error}") from error

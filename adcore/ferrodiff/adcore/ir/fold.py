@@ -70,7 +70,7 @@ def fold_binary(opcode: str, left: Value, right: Value) -> Value | None:
     if a is not None and b is None and opcode in _COMMUTES:
         left, right, a, b = right, left, b, a
     identity = _RIGHT_IDENTITY.get(opcode)
-    if identity is not None and b is not None and identity(_signed_bit(right, b)):
+    if identity is not None and b is not None and identity(_signed_bit(opcode, right, b)):
         return left
     if b == 0 and opcode in ("mul", "and"):
         return zero(left.type)
@@ -81,9 +81,9 @@ def fold_binary(opcode: str, left: Value, right: Value) -> Value | None:
     return None
 
 
-def _signed_bit(value: Value, number: int | float) -> int | float:
-    """``i1 true`` is all ones, which ``and`` looks for as -1; ``mul`` by it is by 1 all the same."""
-    if value.type.scalar is ty.i1:
+def _signed_bit(opcode: str, value: Value, number: int | float) -> int | float:
+    """``i1 true`` is all ones, which ``and`` looks for as -1."""
+    if opcode == "and" and value.type.scalar is ty.i1:
         return -number if number else 0
     if isinstance(value.type.scalar, ty.FloatType):
         return float(number)

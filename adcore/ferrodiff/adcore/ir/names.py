@@ -25,7 +25,12 @@ def unquote_name(text: str) -> str:
 
 def escape(data: bytes) -> str:
     """Bytes as the inside of an LLVM string literal."""
-    return _UNSAFE.sub(lambda m: b"\\%02X" % m.group()[0], data).decode("ascii")
+    return _UNSAFE.sub(_escaped, data).decode("ascii")
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    byte = match.group()
+    return b"\\\\" if byte == b"\\" else b"\\%02X" % byte[0]
 
 
 def unescape(text: str) -> bytes:
