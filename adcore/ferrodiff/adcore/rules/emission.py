@@ -20,37 +20,13 @@ from ferrodiff.adcore.ir.types import (
 )
 from ferrodiff.adcore.rules import special
 from ferrodiff.adcore.rules.terms import Number, Term
+from ferrodiff.adcore.rules.words import words
 
 INTRINSICS = frozenset(
-    [
-        "sqrt",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "atan2",
-        "sinh",
-        "cosh",
-        "tanh",
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "pow",
-        "fabs",
-        "copysign",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "fma",
-        "minimum",
-        "maximum",
-    ]
+    words(
+        "sqrt sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 exp10 log log2 log10 pow fabs "
+        "copysign floor ceil trunc rint fma minimum maximum"
+    )
 )
 """Functions called as `llvm.<name>`, whose overloads include vectors."""
 

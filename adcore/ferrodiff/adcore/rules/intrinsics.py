@@ -43,6 +43,7 @@ from ferrodiff.adcore.rules.terms import (
     sqrt,
     where,
 )
+from ferrodiff.adcore.rules.words import words
 
 
 def _sech_squared(x: Term) -> Term:
@@ -188,7 +189,7 @@ EXTREMA: tuple[Rule, ...] = (
 STEPS: tuple[Rule, ...] = (
     *(
         Rule(both(name), "f", (None,), doc="piecewise constant")
-        for name in ["floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven"]
+        for name in words("floor ceil trunc rint nearbyint round roundeven")
     ),
     *(
         Rule(
@@ -254,36 +255,17 @@ PAIRS: tuple[Rule, ...] = (
 INTEGERS: tuple[Rule, ...] = (
     *(
         Rule((f"llvm.{name}",), "ii", (None, None), doc="integer arithmetic")
-        for name in [
-            "smax",
-            "smin",
-            "umax",
-            "umin",
-            "sadd.sat",
-            "uadd.sat",
-            "ssub.sat",
-            "usub.sat",
-            "sshl.sat",
-            "ushl.sat",
-            "scmp",
-            "ucmp",
-            "ctlz",
-            "cttz",
-            "abs",
-            "expect",
-            "sadd.with.overflow",
-            "uadd.with.overflow",
-            "ssub.with.overflow",
-            "usub.with.overflow",
-            "smul.with.overflow",
-            "umul.with.overflow",
-        ]
+        for name in words(
+            "smax smin umax umin sadd.sat uadd.sat ssub.sat usub.sat sshl.sat ushl.sat scmp ucmp ctlz "
+            "cttz abs expect sadd.with.overflow uadd.with.overflow ssub.with.overflow usub.with.overflow "
+            "smul.with.overflow umul.with.overflow"
+        )
     ),
     *(Rule((f"llvm.{name}",), "i", (None,), doc="integer bits") for name in ["ctpop", "bswap", "bitreverse"]),
     *(Rule((f"llvm.{name}",), "iii", (None,) * 3, doc="integer bits") for name in ("fshl", "fshr")),
     *(
         Rule((f"llvm.vector.reduce.{name}",), "i", (None,), doc="over integers")
-        for name in ["add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin"]
+        for name in words("add mul and or xor smax smin umax umin")
     ),
 )
 

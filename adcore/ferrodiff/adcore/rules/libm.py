@@ -32,6 +32,7 @@ from ferrodiff.adcore.rules.terms import (
     successor,
     where,
 )
+from ferrodiff.adcore.rules.words import words
 
 
 def _gaussian(x: Term) -> Term:
@@ -190,29 +191,11 @@ STEPS: tuple[Rule, ...] = (
     *(Rule(libm(name), "f", (None,), doc="an integer result") for name in ("logb", "ilogb", "llogb")),
     *(
         Rule((name,), "f", (None,), doc="a classification")
-        for name in [
-            "isnan",
-            "isinf",
-            "finite",
-            "__isnan",
-            "__isinf",
-            "__finite",
-            "__signbit",
-            "__fpclassify",
-        ]
+        for name in words("isnan isinf finite __isnan __isinf __finite __signbit __fpclassify")
     ),
     *(
         Rule((f"{name}f",), "f", (None,), doc="a classification")
-        for name in [
-            "isnan",
-            "isinf",
-            "finite",
-            "__isnan",
-            "__isinf",
-            "__finite",
-            "__signbit",
-            "__fpclassify",
-        ]
+        for name in words("isnan isinf finite __isnan __isinf __finite __signbit __fpclassify")
     ),
 )
 
@@ -230,7 +213,7 @@ BUILTINS: tuple[Rule, ...] = (
     Rule(("__truncdfsf2", "__truncsfhf2", "__truncdfhf2"), "f", (Casting("fptrunc"),)),
     *(
         Rule((f"__{name}{kind}2",), "ff", (None, None), doc="a comparison")
-        for name in ["eq", "ne", "lt", "le", "gt", "ge", "unord"]
+        for name in words("eq ne lt le gt ge unord")
         for kind in ("df", "sf")
     ),
     *(

@@ -10,6 +10,7 @@ from ferrodiff.adcore.ir.constants import constant_number
 from ferrodiff.adcore.rules.partial import Partial, Scale
 from ferrodiff.adcore.rules.rule import NEGATED, SAME, Casting, Rule, Site, Special, chosen, times
 from ferrodiff.adcore.rules.terms import rint
+from ferrodiff.adcore.rules.words import words
 
 
 def _divisor(site: Site) -> Partial:
@@ -56,21 +57,7 @@ DISCRETE: tuple[Rule, ...] = (
     Rule(("icmp",), "ii", (None, None)),
     *(
         Rule((opcode,), "ii", (None, None), doc="integer arithmetic")
-        for opcode in [
-            "add",
-            "sub",
-            "mul",
-            "udiv",
-            "sdiv",
-            "urem",
-            "srem",
-            "shl",
-            "lshr",
-            "ashr",
-            "and",
-            "or",
-            "xor",
-        ]
+        for opcode in words("add sub mul udiv sdiv urem srem shl lshr ashr and or xor")
     ),
     *(Rule((opcode,), "i", (None,), doc="integer conversion") for opcode in ("trunc", "zext", "sext")),
     *(Rule((opcode,), "f", (None,), doc="a step function") for opcode in ("fptosi", "fptoui")),
@@ -80,36 +67,10 @@ DISCRETE: tuple[Rule, ...] = (
 RULES = ARITHMETIC + DISCRETE
 
 STRUCTURAL = frozenset(
-    [
-        "phi",
-        "load",
-        "store",
-        "getelementptr",
-        "alloca",
-        "insertvalue",
-        "extractvalue",
-        "insertelement",
-        "extractelement",
-        "shufflevector",
-        "freeze",
-        "bitcast",
-        "ptrtoint",
-        "inttoptr",
-        "addrspacecast",
-        "call",
-        "invoke",
-        "atomicrmw",
-        "cmpxchg",
-        "fence",
-        "va_arg",
-        "br",
-        "switch",
-        "ret",
-        "unreachable",
-        "resume",
-        "landingpad",
-        "indirectbr",
-        "callbr",
-    ]
+    words(
+        "phi load store getelementptr alloca insertvalue extractvalue insertelement extractelement "
+        "shufflevector freeze bitcast ptrtoint inttoptr addrspacecast call invoke atomicrmw cmpxchg fence "
+        "va_arg br switch ret unreachable resume landingpad indirectbr callbr"
+    )
 )
 """Instructions that move or address values, or direct control: the transforms' own business."""

@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cache
 
 from ferrodiff.adcore.rules.mangling import base_of_intrinsic, rust_path
+from ferrodiff.adcore.rules.words import words
 
 
 class Role(Enum):
@@ -146,7 +147,7 @@ class Kind(Enum):
 
 
 def _kinds(kind: Kind, names: str) -> dict[str, Kind]:
-    return dict.fromkeys(names.split(), kind)
+    return dict.fromkeys(words(names), kind)
 
 
 _INTRINSICS: dict[str, Kind] = {

@@ -95,8 +95,8 @@ def rule_for_call(symbol: str, function_type: FunctionType | None = None) -> Rul
     """The rule of a function by its symbol or intrinsic name, or None.
 
     With `function_type`, a function of the user's that merely shares the name of a libm function (`y1`,
-    `gamma`) and has another signature is not taken for it. Only ask for functions without a body, and for our own
-    special functions.
+    `gamma`) and has another signature is not taken for it. Only ask for functions without a body of their
+    own, and for the special functions.
     """
     found = _spelling(symbol)
     if found is None:
