@@ -121,7 +121,10 @@ class _Values:
     def expression(self, type_text: str) -> str:
         text = strip_reference(type_text)
         text = re.sub(r"\bSelf\b", lambda _: self._own, text)
-        return Sampler(self._structs, {}, self._floats, self._values).expression(text)
+        sampler = Sampler(
+            structs=self._structs, aliases={}, generics=self._floats, lengths={}, number=self._values
+        )
+        return sampler.expression(text)
 
 
 def call_example(source: SourceText, function: Function, annotation: Annotation) -> str:

@@ -48,7 +48,14 @@ def capabilities(encoding: str, *, pull: bool = True) -> t.ClientCapabilities:
             publish_diagnostics=t.PublishDiagnosticsClientCapabilities(related_information=True),
             hover=t.HoverClientCapabilities(content_format=[t.MarkupKind.Markdown]),
             completion=t.CompletionClientCapabilities(
-                completion_item=t.ClientCompletionItemOptions(snippet_support=True)
+                completion_item=t.ClientCompletionItemOptions(
+                    snippet_support=True, documentation_format=[t.MarkupKind.Markdown]
+                )
+            ),
+            signature_help=t.SignatureHelpClientCapabilities(
+                signature_information=t.ClientSignatureInformationOptions(
+                    documentation_format=[t.MarkupKind.Markdown]
+                )
             ),
             code_action=t.CodeActionClientCapabilities(code_action_literal_support=actions),
             document_symbol=t.DocumentSymbolClientCapabilities(hierarchical_document_symbol_support=True),

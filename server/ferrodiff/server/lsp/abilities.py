@@ -20,6 +20,9 @@ class Abilities:
     progress: bool = False
     snippets: bool = False
     markdown: bool = False
+    """Of hovers."""
+    completion_markdown: bool = False
+    signature_markdown: bool = False
     apply_edit: bool = False
     show_document: bool = False
     action_literals: bool = False
@@ -55,6 +58,8 @@ def abilities_of(capabilities: t.ClientCapabilities) -> Abilities:
         progress=has("window.work_done_progress"),
         snippets=has("text_document.completion.completion_item.snippet_support"),
         markdown=formats("text_document.hover.content_format"),
+        completion_markdown=formats("text_document.completion.completion_item.documentation_format"),
+        signature_markdown=formats("text_document.signature_help.signature_information.documentation_format"),
         apply_edit=has("workspace.apply_edit"),
         show_document=has("window.show_document.support"),
         action_literals=has("text_document.code_action.code_action_literal_support"),

@@ -14,6 +14,8 @@ from ferrodiff.analysis.model import Annotation, Argument, Function, Mode
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.generated import choices_for, proposals_for, signature_of
+from ferrodiff.server.lsp.halftyped import closed_at
+from ferrodiff.server.lsp.markup import markup
 from ferrodiff.server.lsp.places import argument_slot, parameter_of
 from ferrodiff.server.lsp.signature_help import annotation_at
 
@@ -46,6 +48,12 @@ def suggestions(analysis: FileAnalysis, offset: int) -> list[Suggestion]:
     inside = annotation_at(analysis, offset)
     if inside is not None:
         return list(_in_list(analysis, *inside, offset))
+    closed = closed_at(analysis, offset)
+    if closed is not None:
+        part, start = closed
+        inside = annotation_at(part, offset - start)
+        found = _in_list(part, *inside, offset - start) if inside is not None else ()
+        return [replace(item, replaces=item.replaces.shifted(start)) for item in found]
     return list(_whole(analysis, offset))
 
 
@@ -250,9 +258,7 @@ def _item(server: FerrodiffServer, source: SourceText, suggestion: Suggestion) -
         label=suggestion.label,
         kind=suggestion.kind,
         detail=suggestion.detail or None,
-        documentation=t.MarkupContent(t.MarkupKind.Markdown, suggestion.documentation)
-        if suggestion.documentation
-        else None,
+        documentation=markup(suggestion.documentation, server.abilities.completion_markdown),
         sort_text=f"{suggestion.rank:04}",
         filter_text=source.slice(suggestion.replaces) + suggestion.new_text if suggestion.snippet else None,
         preselect=True if suggestion.preselect else None,

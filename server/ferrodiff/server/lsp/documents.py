@@ -80,7 +80,7 @@ class Documents:
         if opened is None:
             return None
         if identifier.version <= opened.version:
-            logger.warning("version %s of %s follows %s", identifier.version, identifier.uri, opened.version)
+            logger.debug("version %s of %s follows %s", identifier.version, identifier.uri, opened.version)
         for change in changes:
             if isinstance(change, t.TextDocumentContentChangePartial):
                 source = opened.document.source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.generated import Row, notes_of, rows_of, signature_of, words_for_activity
 from ferrodiff.server.lsp.index import Derivative
+from ferrodiff.server.lsp.markup import markup
 from ferrodiff.server.lsp.places import Part, Place, parameter_of, place_at
 from ferrodiff.server.lsp.results import Record, is_fresh
 from ferrodiff.server.lsp.targets import file_name, target_at
@@ -33,10 +33,8 @@ def hover(server: FerrodiffServer, params: t.HoverParams) -> t.Hover | None:
     if found is None:
         return None
     text, span = found
-    markdown = server.abilities.markdown
-    kind = t.MarkupKind.Markdown if markdown else t.MarkupKind.PlainText
-    content = t.MarkupContent(kind, text if markdown else plain(text))
-    return t.Hover(content, range_of(opened.source, span, server.encoding))
+    content = markup(text, server.abilities.markdown)
+    return t.Hover(content, range_of(opened.source, span, server.encoding)) if content is not None else None
 
 
 def hover_at(server: FerrodiffServer, opened: OpenDocument, offset: int) -> tuple[str, Span] | None:
@@ -139,13 +137,3 @@ def width_text(annotation: Annotation) -> str:
     else:
         body = f"one call computes {n} gradients; each `Duplicated` has {n} shadows"
     return f"**Batch width {n}**: {body}. The primal is computed once."
-
-
-_FENCE = re.compile(r"^```\w*$\n?", re.MULTILINE)
-
-
-def plain(markdown: str) -> str:
-    """The same for clients that show no Markdown."""
-    text = _FENCE.sub("", markdown)
-    text = re.sub(r"^\|[-|]+\|$\n?", "", text, flags=re.MULTILINE)
-    return text.replace("**", "").replace("`", "").replace("\\|", "|")

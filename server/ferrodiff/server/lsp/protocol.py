@@ -13,6 +13,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types as t
+from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from ferrodiff.server.lsp.transport import frame
@@ -165,6 +166,14 @@ class FerrodiffProtocol(LanguageServerProtocol):
             self._server.stop(1)
         except Exception:
             logger.exception("a message could not be written")
+
+    def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
+        """A refusal (a bad new name, a missing argument) is an answer, not an accident to log."""
+        if not future.cancelled() and isinstance(error := future.exception(), JsonRpcException):
+            self._request_futures.pop(msg_id, None)
+            self._send_response(msg_id, error=error.to_response_error())
+            return
+        super()._send_handler_result(future, msg_id=msg_id)
 
     # -- text ---------------------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ from ferrodiff.analysis.mentions import call_around
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.server.lsp.convert import offset_at
 from ferrodiff.server.lsp.generated import choices_for, rows_of, signature_of
+from ferrodiff.server.lsp.halftyped import closed_at
 from ferrodiff.server.lsp.index import Derivative
+from ferrodiff.server.lsp.markup import markup
 from ferrodiff.server.lsp.places import argument_slot
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ def annotation_at(analysis: FileAnalysis, offset: int) -> tuple[Function, Annota
     return None
 
 
-def annotation_help(function: Function, annotation: Annotation, offset: int) -> t.SignatureHelp:
+def annotation_help(
+    function: Function, annotation: Annotation, offset: int, markdown: bool = True
+) -> t.SignatureHelp:
     """The list's places as parameters of the attribute."""
     labels = ["name"]
     if annotation.old_form:
@@ -46,7 +50,7 @@ def annotation_help(function: Function, annotation: Annotation, offset: int) -> 
     information = t.SignatureInformation(
         label=f"{macro}({', '.join(labels)})",
         parameters=[
-            t.ParameterInformation(label, _markdown(text) if text else None)
+            t.ParameterInformation(label, markup(text, markdown))
             for label, text in zip(labels, documents, strict=True)
         ],
         active_parameter=min(slot, len(labels)),
@@ -67,11 +71,9 @@ def _slot_document(function: Function, annotation: Annotation, slot: int) -> str
     return "\n".join(lines)
 
 
-def _markdown(text: str) -> t.MarkupContent:
-    return t.MarkupContent(t.MarkupKind.Markdown, text)
-
-
-def call_help(derivative: Derivative, active: int, method: bool) -> t.SignatureInformation:
+def call_help(
+    derivative: Derivative, active: int, method: bool, markdown: bool = True
+) -> t.SignatureInformation:
     """The derivative's own signature; every parameter says what it is."""
     rows = rows_of(derivative.function, derivative.annotation)
     # `a.df(x)`: the receiver is not among the arguments.
@@ -79,10 +81,10 @@ def call_help(derivative: Derivative, active: int, method: bool) -> t.SignatureI
     label = signature_of(derivative.function, derivative.annotation)
     return t.SignatureInformation(
         label=label,
-        documentation=_markdown(
-            f"{derivative.annotation.mode.title} derivative of `{derivative.function.bare_name}`."
+        documentation=markup(
+            f"{derivative.annotation.mode.title} derivative of `{derivative.function.bare_name}`.", markdown
         ),
-        parameters=[t.ParameterInformation(row.text, _markdown(row.meaning)) for row in shown],
+        parameters=[t.ParameterInformation(row.text, markup(row.meaning, markdown)) for row in shown],
         active_parameter=min(active, max(len(shown) - 1, 0)),
     )
 
@@ -92,9 +94,15 @@ def signature_help(server: FerrodiffServer, params: t.SignatureHelpParams) -> t.
     if opened is None:
         return None
     offset = offset_at(opened.source, params.position, server.encoding)
+    markdown = server.abilities.signature_markdown
     inside = annotation_at(opened.analysis, offset)
     if inside is not None:
-        return annotation_help(*inside, offset)
+        return annotation_help(*inside, offset, markdown)
+    closed = closed_at(opened.analysis, offset)
+    if closed is not None:
+        part, start = closed
+        inside = annotation_at(part, offset - start)
+        return annotation_help(*inside, offset - start, markdown) if inside is not None else None
     around = call_around(opened.source, offset)
     if around is None:
         return None
@@ -103,5 +111,7 @@ def signature_help(server: FerrodiffServer, params: t.SignatureHelpParams) -> t.
         return None
     active = around.call.index_at(offset)
     before = opened.source.data[: around.name_span.start].rstrip()
-    informations = [call_help(derivative, active, before.endswith(b".")) for derivative in derivatives[:5]]
+    informations = [
+        call_help(derivative, active, before.endswith(b"."), markdown) for derivative in derivatives[:5]
+    ]
     return t.SignatureHelp(informations, 0, informations[0].active_parameter)

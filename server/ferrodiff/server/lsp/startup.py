@@ -78,6 +78,7 @@ def _start_log(file: str | None) -> None:
             handler = logging.FileHandler(file, encoding="utf-8")
         except OSError as error:
             print(f"ferrodiff: cannot write the log: {error}", file=sys.stderr)
+    logging.getLogger("pygls").setLevel(max(known, logging.ERROR) if known >= logging.WARNING else known)
     logging.basicConfig(handlers=[handler], level=known, format=_FORMAT)
 
 
