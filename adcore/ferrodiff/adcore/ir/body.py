@@ -43,7 +43,7 @@ from ferrodiff.adcore.ir.opcodes import BINARY, CASTS, COMPARISONS
 from ferrodiff.adcore.ir.scope import Scope, Unfit
 from ferrodiff.adcore.ir.text import LITERALS, NAME, Cursor, parse_type
 from ferrodiff.adcore.ir.types import FunctionType, Type
-from ferrodiff.adcore.ir.values import Block, Function
+from ferrodiff.adcore.ir.values import Block, Function, MetadataOperand
 
 _LABEL = re.compile("(" + NAME + "):")
 _RESULT = re.compile("(%" + NAME + ") = ")
@@ -375,7 +375,9 @@ class BodyReader(Scope):
             if known is None:
                 known = _ARGUMENT_HEADS[head] = _argument_head(head)
             value = values.get(token)
-            args.append(value if value is not None else self.word(known[0], token))
+            if value is None:
+                value = MetadataOperand(token) if token[:1] == "!" else self.word(known[0], token)
+            args.append(value)
             attributes.append(known[1])
         return args, attributes
 
@@ -417,7 +419,7 @@ def _argument_head(head: str) -> tuple[Type, tuple[str, ...]]:
         attributes = cursor.attributes_until_operand()
     except ReadError:
         raise Unfit from None
-    if not cursor.at_end() or kind is ty.metadata:
+    if not cursor.at_end():
         raise Unfit
     return kind, attributes
 

@@ -6,6 +6,7 @@ import re
 
 from ferrodiff.adcore.errors import ReadError
 from ferrodiff.adcore.ir.base import LocalValue, Value
+from ferrodiff.adcore.ir.constants import global_ref
 from ferrodiff.adcore.ir.instruction import Instruction
 from ferrodiff.adcore.ir.names import unquote_name
 from ferrodiff.adcore.ir.text import LITERALS, TOKEN, literal
@@ -84,9 +85,11 @@ class Scope:
         if found is not None:
             return found
         if not TOKEN.fullmatch(token):
-            if token.startswith('%"') and token.endswith('"') and token.count('"') == 2:
-                return self.local(type, token)
-            raise Unfit
+            if not (token.startswith(('%"', '@"')) and token.endswith('"') and token.count('"') == 2):
+                raise Unfit
+            if token[0] == "@":
+                return global_ref(unquote_name(token[1:]), type)
+            return self.local(type, token)
         if token[0] == "%":
             return self.local(type, token)
         found = literal(type, token)
