@@ -8,6 +8,7 @@ sources) are reached by ``targets`` and ``map_blocks``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Self
 
 from ferrodiff.adcore.ir import types as ty
 from ferrodiff.adcore.ir.base import LocalValue, Value
@@ -86,9 +87,9 @@ class Instruction(LocalValue):
     def map_blocks(self, function: Callable[[Block], Block]) -> None:
         """Replace every block named (targets, phi sources) by ``function(block)``."""
 
-    def copy(self) -> Instruction:
+    def copy(self) -> Self:
         """A copy with the same inputs and the same name, in no block."""
-        new: Instruction = object.__new__(type(self))
+        new = object.__new__(type(self))
         for slot in _all_slots(type(self)):
             value = getattr(self, slot)
             setattr(new, slot, value.copy() if value.__class__ in (list, dict) else value)
