@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from ferrodiff.adcore.rules import intrinsics, libm, operators, reductions, special
-from ferrodiff.adcore.rules.rule import PartialRow, Rule, Times, parameters
+from ferrodiff.adcore.rules.rule import PartialRow, Rule, Special, Times, parameters
 from ferrodiff.adcore.rules.table import REFUSED
 
 _INTRODUCTION = """\
@@ -102,7 +102,7 @@ def _partials(rule: Rule) -> str:
 def _cell(row: PartialRow | None) -> str:
     if row is None:
         return "0"
-    mark = "&#8224;" if isinstance(row, Times) and row.singular else ""
+    mark = "&#8224;" if isinstance(row, (Times, Special)) and row.singular else ""
     return f"`{row.text}`{mark}"
 
 

@@ -60,14 +60,14 @@ class Emitted(Term):
         return type(self)(self.builder, value, self.flags)
 
     def _values(self, operation: str, operands: Sequence[Term | Number]) -> list[Value]:
-        terms = [t.value for t in operands if isinstance(t, Emitted)]
-        kind = next((v.type for v in terms if isinstance(v.type.scalar, FloatType)), terms[0].type)
-        first = i32 if operation in INTEGER_FIRST else kind
-        types = [first, *[kind] * (len(operands) - 1)]
-        return [
-            o.value if isinstance(o, Emitted) else const(t, _number(o))
-            for o, t in zip(operands, types, strict=True)
-        ]
+        values = [o.value for o in operands if isinstance(o, Emitted)]
+        if len(values) == len(operands):
+            return values
+        kind = next((v.type for v in values if isinstance(v.type.scalar, FloatType)), values[0].type)
+        found = [o.value if isinstance(o, Emitted) else const(kind, _number(o)) for o in operands]
+        if operation in INTEGER_FIRST and not isinstance(operands[0], Emitted):
+            found[0] = const(i32, _number(operands[0]))
+        return found
 
 
 def _number(operand: Term | Number) -> Number:

@@ -135,7 +135,7 @@ ELEMENTARY: tuple[Rule, ...] = (
     Rule(
         ("llvm.powi", "__powidf2", "__powisf2"),
         "fi",
-        (Special("n*powi(x, n - 1), 0 if n == 0", _powi_dx), None),
+        (Special("n*powi(x, n - 1), 0 if n == 0", _powi_dx, singular=True), None),
     ),
     Rule(
         (*both("fma"), "llvm.fmuladd"),

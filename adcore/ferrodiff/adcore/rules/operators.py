@@ -7,19 +7,25 @@ transforms do the same with the tangents, so they have no partials and are liste
 from __future__ import annotations
 
 from ferrodiff.adcore.ir.constants import constant_number
+from ferrodiff.adcore.rules.emission import Emitted
 from ferrodiff.adcore.rules.partial import Partial, Scale
 from ferrodiff.adcore.rules.rule import NEGATED, SAME, Casting, Rule, Site, Special, chosen, times
 from ferrodiff.adcore.rules.terms import rint
 from ferrodiff.adcore.rules.words import words
 
 
+def _reciprocal(site: Site) -> Emitted:
+    """1/y, which both partials of a division need."""
+    y = site.operand_terms[1]
+    return site.once("reciprocal", lambda: 1 / y)
+
+
 def _divisor(site: Site) -> Partial:
     """-r/y, as -r * (1/y): the reciprocal is shared with the other partial. A numerator of 1 gives -r*r."""
-    x, y = site.operand_terms
     (r,) = site.result_terms
-    if constant_number(x.value) == 1.0:
+    if constant_number(site.operands[0]) == 1.0:
         return Scale((-(r * r)).value, True)
-    return Scale((-(r * (1 / y))).value, True)
+    return Scale((-(r * _reciprocal(site))).value, True)
 
 
 ARITHMETIC: tuple[Rule, ...] = (
@@ -30,7 +36,10 @@ ARITHMETIC: tuple[Rule, ...] = (
     Rule(
         ("fdiv",),
         "ff",
-        (times(lambda x, y: 1 / y, singular=True), Special("-r*(1/y)", _divisor, needs_result=True)),
+        (
+            Special("1/y", lambda site: Scale(_reciprocal(site).value, True), singular=True),
+            Special("-r*(1/y)", _divisor, needs_result=True, singular=True),
+        ),
         edge="a divisor below 6e-309 in magnitude has an infinite reciprocal",
     ),
     Rule(

@@ -52,6 +52,7 @@ class Site:
         self.operands = tuple(operands)
         self.result = result
         self.flags = flags
+        self._shared: dict[str, Emitted] = {}
         self.type = type if type is not None else self._float_type()
 
     def _float_type(self) -> Type:
@@ -73,12 +74,19 @@ class Site:
         """`value` as a term of a formula."""
         return Emitted(self.builder, value, self.flags)
 
-    @cached_property
+    @property
     def operand_terms(self) -> tuple[Emitted, ...]:
         """The operands as terms."""
-        return tuple(self.term(v) for v in self.operands)
+        return tuple([Emitted(self.builder, v, self.flags) for v in self.operands])
 
-    @cached_property
+    def once(self, key: str, make: Callable[[], Emitted]) -> Emitted:
+        """What `make` emits, shared by the partials of this site."""
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = make()
+        return found
+
+    @property
     def result_terms(self) -> tuple[Emitted, ...]:
         """The result as terms: one, or one per field of a struct."""
         if self.result is None:
@@ -184,11 +192,15 @@ class Casting(PartialRow):
 
 @dataclass(frozen=True, slots=True)
 class Special(PartialRow):
-    """A partial built by a function of its own; `summary` is its text."""
+    """A partial built by a function of its own; `summary` is its text.
+
+    `singular` tells the documentation what `build` puts into its partials.
+    """
 
     summary: str
     build: Callable[[Site], Partial]
     needs_result: bool = False
+    singular: bool = False
 
     def __call__(self, site: Site) -> Partial:
         return self.build(site)
