@@ -123,6 +123,7 @@ REFERENCES: dict[str, Reference] = {
     "frexp": Reference(mantissa, (WIDE, None)),
     "llvm.modf": Reference(lambda x: x - trunc(x), (WIDE,)),
     "modf": Reference(lambda x: x - trunc(x), (WIDE, None)),
+    "rsqrt": Reference(lambda x: 1 / mp.sqrt(x), ((0.001, 1000.0),)),
     "hypot": Reference(lambda x, y: mp.sqrt(x * x + y * y), (WIDE, WIDE)),
     "exp2m1": Reference(lambda x: mpf(2) ** x - 1, (WIDE,)),
     "exp10m1": Reference(lambda x: mpf(10) ** x - 1, (WIDE,)),
@@ -163,7 +164,7 @@ REFERENCES: dict[str, Reference] = {
 }
 
 ELSEWHERE = frozenset(
-    {"select", "llvm.sincos", "sincos"}
+    {"select", "llvm.sincos", "llvm.sincospi", "sincos", "__muldc3", "__divdc3"}
     | {f"llvm.vector.reduce.{name}" for name in ("fadd", "fmul", "fmax", "fmaximum")}
 )
 """Rows that are no function of floats alone; tests of their own are in test_rules_shapes.py."""

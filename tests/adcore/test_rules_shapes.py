@@ -173,17 +173,41 @@ def test_extremum_of_a_vector(name: str, row: list[float], result: float, index:
     assert run([row, [result]], [V4, f64], body, 1) == [float(index)]
 
 
-def test_sincos_takes_each_from_the_other() -> None:
-    rule = BY_NAME["llvm.sincos"]
+def fields_of(name: str, operands: list[float], results: tuple[float, float]) -> list[list[float]]:
+    """All partials of a rule with two results: one list per result."""
+    rule = BY_NAME[name]
 
     def body(builder: Builder, values: list[Value]) -> list[Value]:
         pair: Value = poison(StructType((f64, f64)))
-        pair = builder.insert_value(builder.insert_value(pair, values[1], 0), values[2], 1)
-        site = Site(builder, values[:1], pair)
-        return [as_value(builder, rule.partial(site, 0, field), f64) for field in (0, 1)]
+        pair = builder.insert_value(builder.insert_value(pair, values[-2], 0), values[-1], 1)
+        site = Site(builder, values[:-2], pair)
+        places = [(field, k) for field in (0, 1) for k in range(rule.arity)]
+        return [as_value(builder, rule.partial(site, k, field), f64) for field, k in places]
 
+    given = [[v] for v in (*operands, *results)]
+    flat = run(given, [f64] * len(given), body, 2 * rule.arity)
+    return [flat[: rule.arity], flat[rule.arity :]]
+
+
+def test_sincos_takes_each_from_the_other() -> None:
     sine, cosine = math.sin(0.7), math.cos(0.7)
-    assert run([[0.7], [sine], [cosine]], [f64] * 3, body, 2) == [cosine, -sine]
+    assert fields_of("llvm.sincos", [0.7], (sine, cosine)) == [[cosine], [-sine]]
+    assert fields_of("llvm.sincospi", [0.25], (0.5, 0.75)) == [[math.pi * 0.75], [-math.pi * 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("__muldc3", lambda z, w: z * w), ("__divdc3", lambda z, w: z / w)],
+)
+def test_complex_arithmetic(name: str, function: Callable[[complex, complex], complex]) -> None:
+    """Against the complex derivative: along a real direction it is f', along an imaginary one i f'."""
+    z, w = complex(1.3, -0.4), complex(0.7, 2.1)
+    result = function(z, w)
+    by_z, by_w = (w, z) if name == "__muldc3" else (1 / w, -result / w)
+    wanted = [by_z, 1j * by_z, by_w, 1j * by_w]
+    real, imaginary = fields_of(name, [z.real, z.imag, w.real, w.imag], (result.real, result.imag))
+    for got_real, got_imaginary, exact in zip(real, imaginary, wanted, strict=True):
+        assert abs(complex(got_real, got_imaginary) - exact) <= 1e-15
 
 
 def test_sincos_through_pointers_says_what_it_writes() -> None:

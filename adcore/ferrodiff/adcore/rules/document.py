@@ -54,6 +54,7 @@ def page() -> str:
         ("Signs, extrema and remainders", intrinsics.SIGN + intrinsics.EXTREMA + libm.REMAINDERS),
         ("Special functions", libm.SPECIAL),
         ("Scaling, splitting and identities", intrinsics.SCALING + intrinsics.PAIRS + intrinsics.IDENTITIES),
+        ("Complex arithmetic", libm.COMPLEX),
         ("Reductions over vectors", reductions.REDUCTIONS),
         ("Arithmetic of compiler-builtins", tuple(r for r in libm.BUILTINS if not r.is_inactive)),
     ):

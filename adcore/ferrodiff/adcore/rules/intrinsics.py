@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ferrodiff.adcore.ir.constants import constant_number
 from ferrodiff.adcore.rules.emission import Emitted
-from ferrodiff.adcore.rules.numbers import LN2, LN10, LOG2_E, LOG10_E
+from ferrodiff.adcore.rules.numbers import LN2, LN10, LOG2_E, LOG10_E, PI
 from ferrodiff.adcore.rules.partial import NoDerivative, Partial, Scale, Unit
 from ferrodiff.adcore.rules.reductions import REDUCTIONS
 from ferrodiff.adcore.rules.rule import (
@@ -240,6 +240,11 @@ PAIRS: tuple[Rule, ...] = (
         "f",
         fields=((times(lambda x, s, c: c),), (times(lambda x, s, c: -s),)),
         doc="each is the other's derivative",
+    ),
+    Rule(
+        ("llvm.sincospi",),
+        "f",
+        fields=((times(lambda x, s, c: PI * c),), (times(lambda x, s, c: -PI * s),)),
     ),
     Rule(
         libm("sincos"),

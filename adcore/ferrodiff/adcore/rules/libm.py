@@ -66,6 +66,7 @@ def _power_dxy(x: Term, y: Term) -> Term:
 
 ELEMENTARY: tuple[Rule, ...] = (
     Rule(libm("cbrt"), "f", (times(lambda x, r: 1 / (3 * r * r), singular=True),), edge="+inf at 0"),
+    Rule(libm("rsqrt"), "f", (times(lambda x, r: -0.5 * r * (r * r), singular=True),), edge="-inf at 0"),
     Rule(libm("expm1"), "f", (times(lambda x: exp(x)),), doc="r + 1 would cancel for negative x"),
     Rule(libm("log1p", "logp1"), "f", (times(lambda x: 1 / (1 + x), singular=True),), edge="+inf at -1"),
     Rule(libm("exp2m1"), "f", (times(lambda x: LN2 * exp2(x)),)),
@@ -73,7 +74,7 @@ ELEMENTARY: tuple[Rule, ...] = (
     Rule(libm("log2p1"), "f", (times(lambda x: LOG2_E / (1 + x), singular=True),), edge="+inf at -1"),
     Rule(libm("log10p1"), "f", (times(lambda x: LOG10_E / (1 + x), singular=True),), edge="+inf at -1"),
     Rule(
-        libm("hypot"),
+        libm("hypot", "cabs"),
         "ff",
         (
             times(lambda x, y, r: x / where(equal(r, 0), 1, r)),
@@ -187,6 +188,64 @@ REMAINDERS: tuple[Rule, ...] = (
     ),
 )
 
+
+def _ratio(a: Term, c: Term, d: Term) -> Term:
+    """a/(c^2 + d^2), in the order that does not overflow."""
+    h = hypot(c, d)
+    return a / h / h
+
+
+def _real_slope(c: Term, d: Term, p: Term, q: Term) -> Term:
+    """The real part of (p + iq)/(c + id)."""
+    return p * _ratio(c, c, d) + q * _ratio(d, c, d)
+
+
+def _imaginary_slope(c: Term, d: Term, p: Term, q: Term) -> Term:
+    """The imaginary part of (p + iq)/(c + id)."""
+    return q * _ratio(c, c, d) - p * _ratio(d, c, d)
+
+
+COMPLEX: tuple[Rule, ...] = (
+    Rule(
+        ("__muldc3", "__mulsc3"),
+        "ffff",
+        fields=(
+            (
+                times(lambda a, b, c, d: c),
+                times(lambda a, b, c, d: -d),
+                times(lambda a, b, c, d: a),
+                times(lambda a, b, c, d: -b),
+            ),
+            (
+                times(lambda a, b, c, d: d),
+                times(lambda a, b, c, d: c),
+                times(lambda a, b, c, d: b),
+                times(lambda a, b, c, d: a),
+            ),
+        ),
+        doc="(a + ib)(c + id)",
+    ),
+    Rule(
+        ("__divdc3", "__divsc3"),
+        "ffff",
+        fields=(
+            (
+                times(lambda a, b, c, d: _ratio(c, c, d), singular=True, text="c/h/h, h = hypot(c, d)"),
+                times(lambda a, b, c, d: _ratio(d, c, d), singular=True, text="d/h/h"),
+                times(lambda a, b, c, d, p, q: -_real_slope(c, d, p, q), singular=True, text="-Re(r/w)"),
+                times(lambda a, b, c, d, p, q: _imaginary_slope(c, d, p, q), singular=True, text="Im(r/w)"),
+            ),
+            (
+                times(lambda a, b, c, d: -_ratio(d, c, d), singular=True, text="-d/h/h"),
+                times(lambda a, b, c, d: _ratio(c, c, d), singular=True, text="c/h/h"),
+                times(lambda a, b, c, d, p, q: -_imaginary_slope(c, d, p, q), singular=True, text="-Im(r/w)"),
+                times(lambda a, b, c, d, p, q: -_real_slope(c, d, p, q), singular=True, text="-Re(r/w)"),
+            ),
+        ),
+        doc="r = (a + ib)/w with w = c + id",
+    ),
+)
+
 STEPS: tuple[Rule, ...] = (
     *(Rule(libm(name), "f", (None,), doc="an integer result") for name in ("logb", "ilogb", "llogb")),
     *(
@@ -230,4 +289,4 @@ BUILTINS: tuple[Rule, ...] = (
     ),
 )
 
-RULES = ELEMENTARY + TURNS + SPECIAL + REMAINDERS + STEPS + BUILTINS
+RULES = ELEMENTARY + TURNS + SPECIAL + REMAINDERS + COMPLEX + STEPS + BUILTINS
