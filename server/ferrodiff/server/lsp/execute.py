@@ -31,7 +31,7 @@ from ferrodiff.server.lsp.features import (
 )
 from ferrodiff.server.lsp.jobs import Finished, run_job
 from ferrodiff.server.lsp.outcomes import record_of
-from ferrodiff.server.lsp.overlay import edition_of, overlaid
+from ferrodiff.server.lsp.overlay import standing_for
 from ferrodiff.server.lsp.progress import Progress
 from ferrodiff.server.lsp.results import Record, content_key, derivative_of
 from ferrodiff.server.lsp.virtual import SUFFIXES, Virtual
@@ -136,26 +136,18 @@ class Executor:
         common: list[str] = []
         if settings.run_toolchain:
             common += ["--toolchain", settings.run_toolchain]
-        if (edition := edition_of(subject.path)) is not None:
-            common += ["--edition", edition]
-        with overlaid(subject.path, subject.source.text) as overlay:
-            words = [*before, str(overlay.path), subject.name, *after, *common]
+        text = subject.source.text
+        with standing_for(subject.path, text) as path:
+            words = [*before, str(path), subject.name, "--unsaved", *after, *common]
             async with Progress(self._server, title, token) as progress:
                 finished = await run_job(
                     words,
+                    text.encode("utf-8", "replace"),
                     timeout=settings.run_time_limit + _COMPILE_SECONDS,
                     cancelled=progress.cancelled,
                 )
                 progress.finish("cancelled" if finished.cancelled else "done")
-            names = frozenset({str(overlay.path), overlay.path.name, overlay.shown})
-            translated = Finished(
-                finished.code,
-                overlay.translated(finished.stdout),
-                overlay.translated(finished.stderr),
-                finished.cancelled,
-                finished.timed_out,
-            )
-        return translated, names
+        return finished, frozenset({str(path), path.name})
 
     def _announce(self, subject: Subject, record: Record) -> None:
         self._server.call(self._server.on_results)

@@ -31,21 +31,22 @@ class Finished:
 
 async def run_job(
     arguments: Sequence[str],
+    text: bytes = b"",
     *,
+    program: Sequence[str] = (sys.executable, "-m", "ferrodiff.server"),
     timeout: float,
     cancelled: asyncio.Event | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Finished:
     """Runs ``ferrodiff ARGUMENTS`` until it ends, `timeout` seconds pass or `cancelled` is set.
 
-    A cancelled task ends the child too. Output beyond `LARGEST_OUTPUT` bytes ends the job.
+    `text` is its standard input. A cancelled task ends the child too. Of its output the first
+    `LARGEST_OUTPUT` bytes are kept.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "ferrodiff.server",
+        *program,
         *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
@@ -53,8 +54,8 @@ async def run_job(
         limit=1 << 16,
         env={**os.environ, "NO_COLOR": "1", **(environment or {})},
     )
-    assert process.stdout is not None and process.stderr is not None
-    reading = asyncio.gather(_read(process.stdout), _read(process.stderr))
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    reading = asyncio.gather(_read(process.stdout), _read(process.stderr), _feed(process.stdin, text))
     stop = asyncio.ensure_future(cancelled.wait()) if cancelled is not None else None
     try:
         waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(_settled(reading))}
@@ -64,7 +65,7 @@ async def run_job(
         was_cancelled = stop is not None and stop in done
         if not done or was_cancelled:
             await _end(process)
-        out, err = await reading
+        out, err, _ = await reading
         await process.wait()
         return Finished(process.returncode or 0, _text(out), _text(err), was_cancelled, not done)
     except BaseException:
@@ -76,7 +77,7 @@ async def run_job(
         reading.cancel()
 
 
-async def _settled(reading: asyncio.Future[tuple[bytes, bytes]]) -> None:
+async def _settled(reading: asyncio.Future[tuple[bytes, bytes, None]]) -> None:
     with contextlib.suppress(Exception):
         await asyncio.shield(reading)
 
@@ -87,6 +88,14 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
         if len(data) < LARGEST_OUTPUT:
             data += chunk
     return bytes(data)
+
+
+async def _feed(stream: asyncio.StreamWriter, text: bytes) -> None:
+    """A child that ends without reading everything is no error here."""
+    with contextlib.suppress(OSError):
+        stream.write(text)
+        await stream.drain()
+    stream.close()
 
 
 def _text(data: bytes) -> str:
