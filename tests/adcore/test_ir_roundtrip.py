@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ferrodiff.adcore.backend.passes import canonical, parse, text_before_ad
 from ferrodiff.adcore.errors import ReadError
@@ -14,6 +16,28 @@ from llvm_compare import without_names
 from rust_ir import AD_FLAGS, OPTIMISED, UNOPTIMISED, UNWINDING, rust_ir
 
 DATA = Path(__file__).parent / "data"
+DAMAGE = (
+    "",
+    " ",
+    ",",
+    "(",
+    ")",
+    '"',
+    "%",
+    "@",
+    "i32",
+    "ptr",
+    "]",
+    "}",
+    "[",
+    "<",
+    "!",
+    "label ",
+    "0x",
+    "-",
+    "\n",
+    "=",
+)
 VARIANTS = {
     "for AD": AD_FLAGS,
     "unoptimised with debug records": UNOPTIMISED,
@@ -106,6 +130,25 @@ def test_numbered_values_get_names_that_nothing_else_has() -> None:
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ReadError):
         _ = Module.parse(text).function("f").blocks
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_text_never_ends_in_another_error(data: st.DataObject) -> None:
+    lines = canonical((DATA / "rare.ll").read_text()).split("\n")
+    place = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[place]
+    start = data.draw(st.integers(0, len(line)))
+    end = data.draw(st.integers(start, min(len(line), start + 6)))
+    lines[place] = line[:start] + data.draw(st.sampled_from(DAMAGE)) + line[end:]
+    try:
+        module = Module.parse("\n".join(lines))
+        for function in module.functions.values():
+            _ = function.blocks
+        assert len(list(module.globals.values())) == len(module.globals)
+        assert len(list(module.aliases.values())) == len(module.aliases)
+    except ReadError:
+        pass
 
 
 def test_bodies_are_read_when_looked_at() -> None:

@@ -91,7 +91,10 @@ class BodyReader(Scope):
                     block = self.block(f"%{self.unnamed_arguments}")
                     blocks.append(block)
                     instructions = block.instructions
-                insn = self.instruction(line)
+                try:
+                    insn = self.instruction(line)
+                except (Unfit, ValueError, LookupError, TypeError, AttributeError) as error:
+                    raise ReadError("cannot read this instruction", line.replace(_BREAK, " ")) from error
                 insn.parent = block
                 instructions.append(insn)
             elif line and line[0] != ";":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TypeVar
 
 from ferrodiff.adcore.errors import ReadError
 from ferrodiff.adcore.ir.body import read_body
@@ -17,6 +18,8 @@ from ferrodiff.adcore.ir.text import NAME, Cursor
 from ferrodiff.adcore.ir.types import Type
 from ferrodiff.adcore.ir.values import Block, Function
 
+T = TypeVar("T")
+
 _FUNCTION = re.compile(r"^(define|declare) [^@\n]*@(" + NAME + r")\(.*$", re.MULTILINE)
 _GLOBAL = re.compile("^@(" + NAME + r") = (.*)$", re.MULTILINE)
 _TYPE = re.compile("^%(" + NAME + r") = type (.*)$", re.MULTILINE)
@@ -28,6 +31,10 @@ _ALIAS = re.compile(r"(?:[a-z_]+(?:\([a-z]+\))? )*(alias|ifunc) ")
 
 def parse_module(text: str) -> Module:
     """Read canonical text. Raises ``ReadError``."""
+    return _readable(_parse_module, text)
+
+
+def _parse_module(text: str) -> Module:
     first = _FUNCTION.search(text)
     functions_at = first.start() if first is not None else _section(text, 0, "attributes ", "!")
     tail_at = _tail_start(text, functions_at)
@@ -85,6 +92,14 @@ def _tail_start(text: str, start: int) -> int:
     return _section(text, max(start - 1, 0), "attributes #", "!", "uselistorder")
 
 
+def _readable(read: Callable[[str], T], line: str) -> T:
+    """What ``read`` makes of a text; whatever goes wrong is a ``ReadError``."""
+    try:
+        return read(line)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ReadError("cannot read this", line[:500]) from error
+
+
 def _named_types(head: str) -> dict[str, Type | None]:
     named: dict[str, Type | None] = {}
     for name, body in _TYPE.findall(head):
@@ -98,9 +113,9 @@ def _globals(head: str) -> tuple[LazyMapping[Global], LazyMapping[Constant]]:
     for match in _GLOBAL.finditer(head):
         name = unquote_name(match.group(1))
         if _ALIAS.match(match.group(2)):
-            aliases[name] = partial(read_alias, match.group())
+            aliases[name] = partial(_readable, read_alias, match.group())
         else:
-            makers[name] = partial(read_global, match.group())
+            makers[name] = partial(_readable, read_global, match.group())
     return LazyMapping(makers), LazyMapping(aliases)
 
 
@@ -131,7 +146,7 @@ def _functions(module: Module, start: int, end: int) -> None:
 
 
 def _definition(module: Module, start: int, header_end: int, end: int) -> Function:
-    function = read_header(module.text[start:header_end])
+    function = _readable(read_header, module.text[start:header_end])
     function.module = module
     body = module.text[header_end + 1 : end]
     prefix = name_arguments(function, body)
@@ -140,7 +155,7 @@ def _definition(module: Module, start: int, header_end: int, end: int) -> Functi
 
 
 def _declaration(module: Module, start: int, end: int) -> Function:
-    function = read_header(module.text[start:end])
+    function = _readable(read_header, module.text[start:end])
     function.module = module
     return function
 
