@@ -1,0 +1,329 @@
+"""Random numeric Rust functions: loops, branches, stores, helpers, structs, early exits.
+
+Every function takes `&[f64; INPUTS]` and is total. Branches make kinks; `main` recognises those by two finite
+differences that disagree, and then compares the modes with each other only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+INPUTS = 3
+
+_UNARY = (
+    "({}).sin()",
+    "({}).cos()",
+    "({}).tanh()",
+    "(0.3 * ({})).exp()",
+    "(1.5 + ({}).powi(2)).sqrt()",
+    "({}).atan()",
+    "(1.2 + ({}).abs()).ln()",
+    "-({})",
+    "({}).powi(2) * 0.1",
+    "0.5 * ({})",
+    "1.0 / (2.0 + ({}) * ({}))",
+)
+_BINARY = (
+    "{} + {}",
+    "{} - {}",
+    "({}) * ({})",
+    "({}) / (2.0 + ({}).powi(2))",
+    "({}).max({})",
+    "({}).hypot({} + 2.0)",
+)
+
+
+@dataclass
+class Writer:
+    """Writes the statements of one function."""
+
+    rng: random.Random
+    lines: list[str] = field(default_factory=list)
+    indent: int = 1
+    floats: list[str] = field(default_factory=list)
+    """Names of `f64` variables that can be assigned."""
+    arrays: list[tuple[str, int]] = field(default_factory=list)
+    counter: int = 0
+    loops: int = 0
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def name(self, prefix: str) -> str:
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    # Expressions
+
+    def expression(self, depth: int = 2) -> str:
+        if depth == 0 or self.rng.random() < 0.2:
+            return self.leaf()
+        if self.rng.random() < 0.45:
+            form = self.rng.choice(_UNARY)
+            inner = self.expression(depth - 1)
+            return form.replace("{}", inner)
+        form = self.rng.choice(_BINARY)
+        return form.format(self.parenthesised(depth - 1), self.parenthesised(depth - 1))
+
+    def parenthesised(self, depth: int) -> str:
+        return f"({self.expression(depth)})"
+
+    def leaf(self) -> str:
+        choices: list[Callable[[], str]] = [
+            lambda: f"x[{self.rng.randrange(INPUTS)}]",
+            lambda: f"x[{self.rng.randrange(INPUTS)}]",
+            lambda: self.rng.choice(self.floats) if self.floats else f"x[{self.rng.randrange(INPUTS)}]",
+            lambda: f"{self.rng.uniform(-1.5, 1.5):.3f}_f64",
+        ]
+        if self.arrays:
+            choices.append(self.element)
+        return self.rng.choice(choices)()
+
+    def element(self) -> str:
+        array, length = self.rng.choice(self.arrays)
+        return f"{array}[{self.rng.randrange(length)}]"
+
+    def condition(self) -> str:
+        if self.loops and self.rng.random() < 0.4:
+            return f"i{self.loops} % {self.rng.randint(2, 3)} == {self.rng.randint(0, 1)}"
+        return f"{self.parenthesised(1)} > {self.rng.uniform(-0.8, 0.8):.3f}"
+
+    # Statements
+
+    def block(self, depth: int, count: int) -> None:
+        floats, arrays = len(self.floats), len(self.arrays)
+        for _ in range(count):
+            self.statement(depth)
+        if len(self.floats) > floats > 0:
+            inner, outer = self.rng.choice(self.floats[floats:]), self.rng.choice(self.floats[:floats])
+            self.emit(f"{outer} += 0.3 * ({inner}).sin();")
+        del self.floats[floats:]
+        del self.arrays[arrays:]
+
+    def statement(self, depth: int) -> None:
+        kinds: list[Callable[[int], None]] = [self.declare, self.assign, self.assign, self.store]
+        if depth > 0:
+            kinds += [
+                self.branch,
+                self.loop,
+                self.loop,
+                self.array,
+                self.vector,
+                self.call,
+                self.structure,
+                self.leave,
+            ]
+        self.rng.choice(kinds)(depth)
+
+    def declare(self, depth: int) -> None:
+        value = self.expression()
+        name = self.name("v")
+        self.emit(f"let mut {name} = {value};")
+        self.floats.append(name)
+
+    def assign(self, depth: int) -> None:
+        if not self.floats:
+            return self.declare(depth)
+        name = self.rng.choice(self.floats)
+        value = self.expression()
+        operator = self.rng.choice(["=", "+=", "-="])
+        self.emit(f"{name} {operator} ({value}).sin();" if self.loops else f"{name} {operator} {value};")
+
+    def store(self, depth: int) -> None:
+        if not self.arrays:
+            return self.declare(depth)
+        value = self.expression()
+        array, length = self.rng.choice(self.arrays)
+        fixed = self.rng.randrange(length)
+        at = f"(i{self.loops} + {fixed}) % {length}" if self.loops else fixed
+        self.emit(f"{array}[{at}] {self.rng.choice(['=', '+=', '*='])} ({value}).tanh();")
+
+    def array(self, depth: int) -> None:
+        length = self.rng.randint(2, 5)
+        values = ", ".join(self.expression(1) for _ in range(length))
+        name = self.name("a")
+        self.emit(f"let mut {name} = [{values}];")
+        self.arrays.append((name, length))
+
+    def vector(self, depth: int) -> None:
+        name, item = self.name("w"), self.name("e")
+        value = self.expression(1)
+        length = self.rng.randint(2, 4)
+        self.emit(f"let mut {name} = Vec::new();")
+        self.emit(f"for k in 0..{length} {{ let {item} = {value}; {name}.push({item} * (k as f64 + 0.5)); }}")
+        self.arrays.append((name, length))
+
+    def branch(self, depth: int) -> None:
+        self.emit(f"if {self.condition()} {{")
+        self.nested(depth)
+        if self.rng.random() < 0.6:
+            self.emit("} else {")
+            self.nested(depth)
+        self.emit("}")
+
+    def nested(self, depth: int) -> None:
+        self.indent += 1
+        self.block(depth - 1, self.rng.randint(1, 3))
+        self.indent -= 1
+
+    def loop(self, depth: int) -> None:
+        self.loops += 1
+        variable, trips = f"i{self.loops}", self.rng.randint(0, 5)
+        if self.rng.random() < 0.3:
+            self.emit(f"let mut {variable} = 0;")
+            limit = f" && {self.leaf()} < 5.0" if self.rng.random() < 0.5 else ""
+            self.emit(f"while {variable} < {trips}{limit} {{")
+            self.indent += 1
+            self.emit(f"{variable} += 1;")
+            self.indent -= 1
+        else:
+            direction = self.rng.choice(["0..{n}", "(0..{n}).rev()", "1..{n} + 1"]).format(n=trips)
+            self.emit(f"for {variable} in {direction} {{")
+        self.nested(depth)
+        if self.rng.random() < 0.3:
+            word = self.rng.choice(["break", "continue"])
+            self.emit(f"    if {self.condition()} {{ {word}; }}")
+            self.indent += 1
+            if self.floats:
+                self.assign(0)
+            self.indent -= 1
+        self.emit("}")
+        self.loops -= 1
+
+    def call(self, depth: int) -> None:
+        helper = self.rng.choice(
+            ["blend({a}, {b})", "recurse({a}, 4)", "pair({a}, {b}).1", "reduce(&[{a}, {b}, {c}])"]
+        )
+        value = helper.format(a=self.expression(1), b=self.expression(1), c=self.expression(1))
+        name = self.name("v")
+        self.emit(f"let mut {name} = {value};")
+        self.floats.append(name)
+
+    def structure(self, depth: int) -> None:
+        name = self.name("s")
+        self.emit(
+            f"let mut {name} = Body {{ p: {self.expression(1)}, n: {self.rng.randint(1, 3)}, "
+            f"q: [{self.expression(1)}, {self.expression(1)}] }};"
+        )
+        self.emit(f"{name}.step({self.expression(1)});")
+        self.floats += [f"{name}.p", f"{name}.q[0]"]
+
+    def leave(self, depth: int) -> None:
+        limit = f"x[0] > {self.rng.uniform(0.5, 1.5):.3f}"
+        self.emit(f"if {self.condition()} && {limit} {{ return {self.expression()}; }}")
+
+
+HELPERS = """\
+#[derive(Clone, Copy)]
+struct Body {
+    p: f64,
+    n: u32,
+    q: [f64; 2],
+}
+
+impl Body {
+    fn step(&mut self, k: f64) {
+        for _ in 0..self.n {
+            self.p += 0.1 * k * self.q[0];
+            self.q.swap(0, 1);
+            self.q[1] -= 0.2 * self.p;
+        }
+    }
+}
+
+#[inline(never)]
+fn blend(a: f64, b: f64) -> f64 {
+    if a > b { a * 0.3 + b.sin() } else { b * a.cos() }
+}
+
+fn recurse(v: f64, n: u32) -> f64 {
+    if n == 0 { v } else { 0.5 * recurse(v.sin(), n - 1) + v }
+}
+
+#[inline(never)]
+fn pair(a: f64, b: f64) -> (f64, f64) {
+    (a + b, a * b)
+}
+
+#[inline(never)]
+fn reduce(values: &[f64]) -> f64 {
+    let products: f64 = values.windows(2).map(|w| w[0] * w[1]).sum();
+    products + values.iter().fold(0.0, |m, v| f64::max(m, *v))
+}
+"""
+
+MAIN = """\
+type Primal = fn(&[f64; 3]) -> f64;
+type Forward = fn(&[f64; 3], &[f64; 3]) -> (f64, f64);
+type Lanes = fn(&[f64; 3], &[f64; 3], &[f64; 3], &[f64; 3]) -> [f64; 4];
+type Reverse = fn(&[f64; 3], &mut [f64; 3], f64) -> f64;
+
+fn slope(f: Primal, x: &[f64; 3], i: usize, h: f64) -> f64 {
+    let (mut up, mut down) = (*x, *x);
+    up[i] += h;
+    down[i] -= h;
+    (f(&up) - f(&down)) / (2.0 * h)
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
+}
+
+/// The number of disagreements.
+fn check(name: &str, f: Primal, forward: Forward, lanes: Lanes, reverse: Reverse) -> usize {
+    let mut wrong = 0;
+    for x in [[0.62, -0.35, 1.4], [1.21, 0.77, -0.9], [-1.33, 0.18, 0.49]] {
+        let mut gradient = [0.0; 3];
+        let value = reverse(&x, &mut gradient, 1.0);
+        let all = lanes(&x, &[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[0.0, 0.0, 1.0]);
+        for i in 0..3 {
+            let mut seed = [0.0; 3];
+            seed[i] = 1.0;
+            let (y, tangent) = forward(&x, &seed);
+            let (fine, coarse) = (slope(f, &x, i, 1e-6), slope(f, &x, i, 3e-6));
+            let smooth = close(fine, coarse, 1e-6);
+            let good = close(y, f(&x), 1e-13)
+                && close(value, y, 1e-13)
+                && close(all[0], y, 1e-13)
+                && close(all[1 + i], tangent, 1e-11)
+                && close(gradient[i], tangent, 1e-10)
+                && (!smooth || close(tangent, fine, 1e-5));
+            if !good {
+                wrong += 1;
+                println!(
+                    "{name} at {x:?}, input {i}: primal {} {y} {value} {}, forward {tangent}, lane {}, reverse {}, \\
+                     finite difference {fine}",
+                    f(&x), all[0], all[1 + i], gradient[i]
+                );
+            }
+        }
+    }
+    wrong
+}
+"""
+
+
+def function(seed: int) -> str:
+    """One annotated function, `f{seed}`."""
+    writer = Writer(random.Random(seed))
+    writer.declare(0)
+    writer.declare(0)
+    for _ in range(writer.rng.randint(3, 8)):
+        writer.statement(3)
+    sums = [f"{array}.iter().sum::<f64>()" for array, _ in writer.arrays]
+    writer.emit(" + ".join([writer.parenthesised(2), *writer.floats, *sums]))
+    attributes = (
+        f"#[autodiff_forward(f{seed}_jvp, Dual, Dual)]\n#[autodiff_forward(f{seed}_lanes, 3, Dual, Dual)]\n"
+        f"#[autodiff_reverse(f{seed}_vjp, Duplicated, Active)]\n"
+    )
+    return attributes + f"fn f{seed}(x: &[f64; 3]) -> f64 {{\n" + "\n".join(writer.lines) + "\n}\n"
+
+
+def program(seeds: range | list[int]) -> str:
+    """A program that checks the functions of some seeds and fails when any of them is wrong."""
+    head = "#![feature(autodiff)]\n#![allow(warnings)]\nuse std::autodiff::*;\n\n"
+    calls = "".join(f'    wrong += check("f{s}", f{s}, f{s}_jvp, f{s}_lanes, f{s}_vjp);\n' for s in seeds)
+    main = f"fn main() {{\n    let mut wrong = 0;\n{calls}    std::process::exit((wrong > 0) as i32);\n}}\n"
+    return head + HELPERS + MAIN + "\n".join(function(seed) for seed in seeds) + main
