@@ -6,6 +6,7 @@ when something is compiled and never in the language server's process.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from ferrodiff.server.errors import Failure
 
 STAGES = ("primal", "derivative", "optimized")
 
-__all__ = ["STAGES", "Native", "llvm_version", "make"]
+__all__ = ["STAGES", "Native", "llvm_version", "make", "warm_up"]
 
 
 @dataclass(slots=True)
@@ -55,6 +56,13 @@ class Native:
             )
             paths.append(path)
         return paths
+
+
+def warm_up(*, differentiating: bool) -> None:
+    """Loads what a compilation needs, so that it can happen while rustc runs."""
+    passes.target_machine()
+    if differentiating:
+        importlib.import_module("ferrodiff.adcore.differentiate")
 
 
 def make(

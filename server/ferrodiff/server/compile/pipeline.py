@@ -110,11 +110,18 @@ def workspace() -> Iterator[Path]:
 
 
 def _rustc(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain, work: Path) -> Compiled:
-    from ferrodiff.server.compile.native import llvm_version
+    """Runs rustc, and loads LLVM and the core while it runs."""
 
-    check_llvm(toolchain, llvm_version())
+    def load_backend() -> None:
+        from ferrodiff.server.compile.native import llvm_version, warm_up
+
+        check_llvm(toolchain, llvm_version())
+        warm_up(differentiating=crate.annotated)
+
     crate.write(work / "source")
-    return compile_crate(crate, options, toolchain, work, edition=detect_edition(path))
+    return compile_crate(
+        crate, options, toolchain, work, edition=detect_edition(path), meanwhile=load_backend
+    )
 
 
 def differentiate(

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.compile.crate import Crate
@@ -55,23 +55,26 @@ class Compiled:
     output: Path
 
 
-Cancelled = Callable[[], bool]
-
-
 def compile_crate(
-    crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Path, *, edition: str | None = None
+    crate: Crate,
+    options: BuildOptions,
+    toolchain: Toolchain,
+    work: Path,
+    *,
+    edition: str | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Compiled:
-    """Runs rustc on the crate's rewritten files in `work/source`.
+    """Runs rustc on the crate's rewritten files in `work/source`; `meanwhile` is called while it runs.
 
     Raises `Reported` with rustc's own errors, placed in the user's files.
     """
     chosen = options.edition or edition or DEFAULT_EDITION
     try:
-        return _compile(crate, options, toolchain, work, chosen)
+        return _compile(crate, options, toolchain, work, chosen, meanwhile)
     except _NeedsNewerEdition as retry:
         if options.edition or edition:
             raise Reported(retry.text) from None
-    return _compile(crate, options, toolchain, work, "2024")
+    return _compile(crate, options, toolchain, work, "2024", meanwhile)
 
 
 class _NeedsNewerEdition(Exception):
@@ -80,46 +83,82 @@ class _NeedsNewerEdition(Exception):
         self.text = text
 
 
-def _compile(crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Path, edition: str) -> Compiled:
+def _compile(
+    crate: Crate,
+    options: BuildOptions,
+    toolchain: Toolchain,
+    work: Path,
+    edition: str,
+    meanwhile: Callable[[], None],
+) -> Compiled:
     folder = work / "link"
     folder.mkdir(parents=True, exist_ok=True)
     recorder = work / "recorder.sh"
     recorder.write_text(_RECORDER, "utf-8")
     recorder.chmod(0o700)
-    emit = options.emit
-    crate_type = CRATE_TYPES.get(emit) or ("bin" if crate.has_main else "lib")
-    output = work / "out" / ("lib" + crate_name(crate, options) + ".a" if emit == "staticlib" else "program")
+    name = f"lib{crate_name(crate, options)}.a" if options.emit == "staticlib" else "program"
+    output = work / "out" / name
     output.parent.mkdir(exist_ok=True)
+    command = [*_command(crate, options, toolchain, work, edition, output), f"-Clinker={recorder}"]
+    environment = dict(os.environ, FERRODIFF_LINK=str(folder), TMPDIR=str(output.parent))
+    environment.pop("RUSTC_WORKSPACE_WRAPPER", None)
+    code, stderr = _run(command, environment, meanwhile)
+    errors, warnings = _diagnostics(stderr, crate)
+    if code != 0:
+        _raise_errors("\n".join(errors) or stderr.strip(), code, edition)
+    if options.emit not in CRATE_TYPES:
+        return Compiled([output], [], folder, "\n".join(warnings), output)
+    if options.emit == "staticlib":
+        return Compiled([], [], folder, "\n".join(warnings), output)
+    recorded = (folder / "arguments").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    objects = [path for path in sorted(folder.iterdir()) if path.suffix == ".o" and is_bitcode(path)]
+    return Compiled(objects, recorded, folder, "\n".join(warnings), output)
+
+
+def _command(
+    crate: Crate, options: BuildOptions, toolchain: Toolchain, work: Path, edition: str, output: Path
+) -> list[str]:
+    crate_type = CRATE_TYPES.get(options.emit) or ("bin" if crate.has_main else "lib")
     command = [toolchain.rustc, str(work / "source" / crate.root.target)]
     command += ["--crate-name", crate_name(crate, options), "--crate-type", crate_type, "--edition", edition]
     command += _code_flags(crate, options)
-    command += _emit_flags(emit, crate_type, output)
+    command += _emit_flags(options.emit, crate_type, output)
     if options.keep_unused:
         command.append("-Clink-dead-code")
     command += ["--remap-path-prefix", f"{work / 'source'}={_shown_folder(crate)}"]
     command += ["--error-format=json"]
     for cfg in options.cfgs:
         command += ["--cfg", cfg]
-    command += [f"-Clinker={recorder}"]
-    environment = dict(os.environ, FERRODIFF_LINK=str(folder), TMPDIR=str(work / "out"))
-    environment.pop("RUSTC_WORKSPACE_WRAPPER", None)
-    done = subprocess.run(
-        command, capture_output=True, env=environment, stdin=subprocess.DEVNULL, text=True, errors="replace"
+    return command
+
+
+def _run(command: list[str], environment: dict[str, str], meanwhile: Callable[[], None]) -> tuple[int, str]:
+    """Exit code and standard error of rustc; ends it when the caller is interrupted."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+        errors="replace",
     )
-    errors, warnings = _diagnostics(done.stderr, crate)
-    if done.returncode != 0:
-        text = "\n".join(errors) or done.stderr.strip()
-        if not text:
-            raise Failure(f"rustc ended with code {done.returncode} and no message", exit_code=1)
-        if _NEEDS_2024.search(text) and edition != "2024":
-            raise _NeedsNewerEdition(text)
-        raise Reported(text)
-    if CRATE_TYPES.get(emit) in (None, "staticlib"):
-        bitcode = [output] if emit != "staticlib" else []
-        return Compiled(bitcode, [], folder, "\n".join(warnings), output)
-    recorded = (folder / "arguments").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
-    objects = [path for path in sorted(folder.iterdir()) if path.suffix == ".o" and is_bitcode(path)]
-    return Compiled(objects, recorded, folder, "\n".join(warnings), output)
+    try:
+        meanwhile()
+        _, stderr = process.communicate()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return process.returncode, stderr
+
+
+def _raise_errors(text: str, code: int, edition: str) -> NoReturn:
+    if not text:
+        raise Failure(f"rustc ended with code {code} and no message", exit_code=1)
+    if _NEEDS_2024.search(text) and edition != "2024":
+        raise _NeedsNewerEdition(text)
+    raise Reported(text)
 
 
 def crate_name(crate: Crate, options: BuildOptions) -> str:
