@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -109,11 +109,13 @@ def opaque(source: SourceText) -> Opaque:
     return result
 
 
-def mentions(source: SourceText, names: Iterable[str], bodies: Sequence[Span] = ()) -> tuple[Mention, ...]:
+def mentions(
+    source: SourceText, names: Iterable[str], functions: Callable[[], Sequence[Span]] = tuple
+) -> tuple[Mention, ...]:
     """Every use of one of `names`, in order.
 
-    `bodies` are the functions' bodies: where one declares a local variable of the name, unqualified
-    uses in that body mean the variable.
+    `functions` says where functions stand, and is asked only when it matters: inside one that declares a
+    variable or parameter of the name, unqualified uses mean that.
     """
     wanted = {encode(name): name for name in names if name}
     if not wanted:
@@ -128,7 +130,7 @@ def mentions(source: SourceText, names: Iterable[str], bodies: Sequence[Span] = 
         before = _before(source, span.start)
         if _declares(source, before, span):
             if before[0] != b"fn":
-                locals_.setdefault(name, []).append(_body_around(bodies, span.start))
+                locals_.setdefault(name, []).append(_function_around(functions(), span.start))
             continue
         mention = _mention(source, name, span, before)
         if mention is not None:
@@ -143,13 +145,13 @@ def _continues(data: bytes, match: re.Match[bytes]) -> bool:
     )
 
 
-def _body_around(bodies: Sequence[Span], offset: int) -> Span:
-    inside = [body for body in bodies if offset in body]
-    return min(inside, key=lambda body: body.length) if inside else Span(offset, offset)
+def _function_around(functions: Sequence[Span], offset: int) -> Span:
+    inside = [span for span in functions if offset in span]
+    return min(inside, key=lambda span: span.length) if inside else Span(offset, offset)
 
 
 def _is_local(mention: Mention, locals_: dict[str, list[Span]]) -> bool:
-    return any(mention.span.start in body for body in locals_.get(mention.name, ()))
+    return any(mention.span.start in span for span in locals_.get(mention.name, ()))
 
 
 def _before(source: SourceText, at: int) -> tuple[bytes, int]:

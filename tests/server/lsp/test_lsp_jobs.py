@@ -179,7 +179,8 @@ def test_compiler_messages_are_put_on_their_lines() -> None:
     stderr = (
         "error[E0308]: mismatched types\n --> /tmp/a.rs:4:5\n  |\n4 |     x * x\n  |     ^^^^^\n"
         "  = note: expected `f64`\n\nerror: cannot differentiate `asm!`\n --> /other/lib.rs:7:1\n"
-        "  = help: move it out\n\nwarning: unused\n --> /tmp/a.rs:1:1\n\nerror: aborting due to 2 previous errors\n"
+        "  = help: move it out\n\nwarning: unused\n --> /tmp/a.rs:1:1\n\n"
+        "error: aborting due to 2 previous errors\n"
     )
     record = outcome(Finished(1, "", stderr))
     assert [(f.line, f.column, f.code) for f in record.findings] == [(3, 4, "E0308"), (1, None, None)]

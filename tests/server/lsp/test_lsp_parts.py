@@ -118,7 +118,7 @@ def test_names_that_cannot_be_taken() -> None:
 def test_plain_text() -> None:
     assert (
         plain("**a** `b`\n\n```rust\nfn f()\n```\n| x | y |\n|---|---|\n| 1 | 2 |")
-        == "a b\n\nfn f()\n\n| x | y |\n| 1 | 2 |"
+        == "a b\n\nfn f()\n| x | y |\n| 1 | 2 |"
     )
 
 
@@ -127,8 +127,11 @@ def test_plain_text() -> None:
 
 def used(text: str, name: str = "df") -> list[str]:
     source = SourceText(text)
-    bodies = [f.body_span for f in analyse(text).all_functions if f.body_span]
-    return [source.slice(Span(m.span.start, m.span.end + 4)) for m in mentions(source, [name], bodies)]
+
+    def functions() -> list[Span]:
+        return [f.item_text_span for f in analyse(text).all_functions]
+
+    return [source.slice(Span(m.span.start, m.span.end + 4)) for m in mentions(source, [name], functions)]
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,8 @@ def activity_slot(annotation: Annotation, offset: int) -> int | None:
 
 def mentions_in(analysis: FileAnalysis, names: Iterable[str]) -> tuple[Mention, ...]:
     """Uses of derivatives in a file, outside of annotations."""
-    bodies = [function.body_span for function in analysis.all_functions if function.body_span is not None]
     spans = [annotation.span for function in analysis.functions for annotation in function.annotations]
-    found = mentions(analysis.source, names, bodies)
+    found = mentions(analysis.source, names, lambda: [f.item_text_span for f in analysis.all_functions])
     if not spans:
         return found
     return tuple(mention for mention in found if not any(span.covers(mention.span) for span in spans))
