@@ -131,6 +131,13 @@ def test_exact_identities_are_folded_and_others_are_not() -> None:
         assert made in builder.function.entry.instructions
 
 
+def test_negation_of_constants() -> None:
+    builder, _ = started(ty.f64)
+    assert builder.fneg(const_float(ty.f64, 0.0)) is const_float(ty.f64, -0.0)
+    wide = const_float(ty.FloatType("fp128"), 0.0)
+    assert builder.fneg(wide).ref.startswith("%")
+
+
 def test_vectors_fold_like_scalars() -> None:
     kind = VectorType(4, ty.f64)
     builder, (x,) = started(kind, ret=kind)

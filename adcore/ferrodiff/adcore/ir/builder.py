@@ -222,7 +222,7 @@ class Builder:
 
     def fneg(self, value: Value, flags: Flags = (), name: str = "neg") -> Value:
         number = constant_number(value)
-        if isinstance(number, float) and number == number:
+        if isinstance(number, float) and number == number and value.type.scalar in (ty.f32, ty.f64):
             return const(value.type, -number)
         return self.insert(UnaryOp(value.type, value, None, flags), name)
 
