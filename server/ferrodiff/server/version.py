@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 
 def version() -> str:
@@ -25,16 +26,27 @@ def fingerprint() -> str:
     File sizes and modification times stand for contents: reading them all would cost more than
     a cached answer may take.
     """
-    import ferrodiff.adcore
-    import ferrodiff.analysis
-
     state = hashlib.sha256()
-    roots = [Path(__file__).parent]
-    roots += [
-        Path(module.__file__).parent for module in (ferrodiff.adcore, ferrodiff.analysis) if module.__file__
-    ]
-    for root in roots:
-        for file in sorted(root.rglob("*.py")):
-            status = file.stat()
-            state.update(f"{file.relative_to(root)}:{status.st_size}:{status.st_mtime_ns};".encode())
+    for part in ("server", "analysis", "adcore"):
+        for root in _roots(part):
+            for line in sorted(_states(root)):
+                state.update(line.encode("utf-8", "surrogateescape"))
     return state.hexdigest()
+
+
+def _roots(part: str) -> list[str]:
+    """The folders of a part, found without importing it."""
+    import ferrodiff
+
+    return [found for place in ferrodiff.__path__ if os.path.isdir(found := os.path.join(place, part))]
+
+
+def _states(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if entry.name != "__pycache__":
+                    yield from _states(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path}:{status.st_size}:{status.st_mtime_ns};"

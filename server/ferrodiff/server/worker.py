@@ -7,7 +7,6 @@ a `Result`; a crash, a time-out, exhausted memory, a panic and a failing exit co
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import selectors
@@ -194,6 +193,8 @@ async def run_async(
     command: Sequence[str], limits: Limits | None = None, environment: Mapping[str, str] | None = None
 ) -> Result:
     """`run` for an event loop; cancelling the task ends the child."""
+    import asyncio  # only an event loop's process needs it, and it is slow to load
+
     handle = start(command, limits, environment)
     try:
         return await asyncio.to_thread(handle.wait)

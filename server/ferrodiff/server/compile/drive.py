@@ -20,7 +20,7 @@ from ferrodiff.server.compile.names import Found, find_annotation
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.compile.pipeline import Progress, build_crate, silent, workspace
 from ferrodiff.server.toolchain import Toolchain, find_toolchain
-from ferrodiff.server.version import fingerprint, version
+from ferrodiff.server.version import fingerprint
 from ferrodiff.server.worker import Limits
 
 PROGRAM = "program"
@@ -171,7 +171,6 @@ def _key(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain) -
         "options": options.key(),
         "edition": detect_edition(path) or "",
         "toolchain": toolchain.identity,
-        "version": version(),
         "fingerprint": fingerprint(),
     }
     return key_of(parts)
