@@ -7,6 +7,7 @@ differences that disagree, and then compares the modes with each other only.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -293,8 +294,8 @@ fn check(name: &str, f: Primal, forward: Forward, lanes: Lanes, reverse: Reverse
             if !good {
                 wrong += 1;
                 println!(
-                    "{name} at {x:?}, input {i}: primal {} {y} {value} {}, forward {tangent}, lane {}, reverse {}, \\
-                     finite difference {fine}",
+                    "{name} at {x:?}, input {i}: primal {} {y} {value} {}, forward {tangent}, lane {}, \\
+                     reverse {}, finite difference {fine}",
                     f(&x), all[0], all[1 + i], gradient[i]
                 );
             }
@@ -327,3 +328,8 @@ def program(seeds: range | list[int]) -> str:
     calls = "".join(f'    wrong += check("f{s}", f{s}, f{s}_jvp, f{s}_lanes, f{s}_vjp);\n' for s in seeds)
     main = f"fn main() {{\n    let mut wrong = 0;\n{calls}    std::process::exit((wrong > 0) as i32);\n}}\n"
     return head + HELPERS + MAIN + "\n".join(function(seed) for seed in seeds) + main
+
+
+if __name__ == "__main__":
+    first, count = (int(word) for word in sys.argv[1:3])
+    print(program(range(first, first + count)))
