@@ -7,7 +7,7 @@ unknown, and whoever asks must refuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -33,7 +33,9 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class _Access:
+class Access:
+    """A scalar of ``type`` at ``offset`` plus multiples of ``stride``; offset -1: anywhere."""
+
     offset: int
     stride: int
     type: Type
@@ -42,13 +44,21 @@ class _Access:
 class MemoryTypes:
     """Layouts of the objects of one function, a snapshot.
 
-    ``hints`` adds evidence from elsewhere: pairs of a root and a type found at its start, repeating.
+    ``callee`` gives, for a call of a function with a body, what that function's accesses tell of each
+    argument's memory.
     """
 
-    def __init__(self, function: Function, alias: Alias, layout: DataLayout) -> None:
+    def __init__(
+        self,
+        function: Function,
+        alias: Alias,
+        layout: DataLayout,
+        callee: Callable[[Call], list[list[Access]]] | None = None,
+    ) -> None:
+        self.callee = callee
         self.alias = alias
         self.layout = layout
-        self._accesses: dict[Value, list[_Access]] = {}
+        self._accesses: dict[Value, list[Access]] = {}
         self._link: dict[Value, Value] = {}
         self._layouts: dict[Value, Layout] = {}
         for block in alias.cfg.order:
@@ -135,20 +145,32 @@ class MemoryTypes:
             self._add(insn.pointer, insn.value.type)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
             self._join_copy(insn.args[0], insn.args[1])
+        elif isinstance(insn, Call) and self.callee is not None:
+            for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
+                for access in accesses:
+                    self._add_access(argument, access)
         elif isinstance(insn, (Phi, Select)) and isinstance(insn.type, PointerType):
             roots = list(self.alias.roots(insn))
             for other in roots[1:]:
                 self._union(roots[0], other)
 
     def _add(self, pointer: Value, type: Type) -> None:
-        place = self._place(pointer)
         for offset, scalar in flatten(type, self.layout):
-            for root in self.alias.roots(pointer):
-                known = self._accesses.setdefault(root, [])
-                if place is None:
-                    known.append(_Access(-1, 0, scalar))
-                else:
-                    known.append(_Access(place[0] + offset, place[1], scalar))
+            self._add_access(pointer, Access(offset, 0, scalar))
+
+    def _add_access(self, pointer: Value, access: Access) -> None:
+        place = self._place(pointer)
+        for root in self.alias.roots(pointer):
+            known = self._accesses.setdefault(root, [])
+            if place is None or access.offset < 0:
+                known.append(Access(-1, 0, access.type))
+            else:
+                known.append(Access(place[0] + access.offset, gcd(place[1], access.stride), access.type))
+
+    def accesses_of(self, root: Value) -> list[Access]:
+        """All typed accesses to the objects that a root's memory shares its layout with."""
+        leader = self._find(root)
+        return [a for r, found in self._accesses.items() if self._find(r) is leader for a in found]
 
     def _join_copy(self, to: Value, source: Value) -> None:
         for a in self.alias.roots(to):
@@ -217,7 +239,7 @@ class MemoryTypes:
             found = self._layouts[leader] = self._settle(accesses)
         return found
 
-    def _settle(self, accesses: list[_Access]) -> Layout:
+    def _settle(self, accesses: list[Access]) -> Layout:
         result = Layout()
         for access in accesses:
             result.stride = gcd(result.stride, access.stride)

@@ -1,0 +1,1 @@
+"""The VJP transform: plan what the reverse sweep needs, keep it, sweep back."""

@@ -1,0 +1,332 @@
+"""The forward sweep's parallel world: every active pointer of the primal gets its shadow pointers.
+
+Shadow instructions stand right after the primal's. A shadow is a tuple of N values of the primal value's own
+type, one per lane; of an aggregate only the pointers in it mean something. Floats of shadow memory are not
+touched by the forward sweep: they belong to the reverse sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.facts.memtypes import MemoryTypes
+from ferrodiff.adcore.ir.builder import Builder
+from ferrodiff.adcore.ir.constants import ConstInt, Constant, const_int, poison, zero
+from ferrodiff.adcore.ir.datalayout import DataLayout
+from ferrodiff.adcore.ir.instructions import (
+    Alloca,
+    Call,
+    ExtractValue,
+    Freeze,
+    GetElementPtr,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, Type, i8, i64, ptr
+from ferrodiff.adcore.ir.values import Block, Function, Value
+from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
+from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
+from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
+from ferrodiff.adcore.session import Session
+
+SHADOW_HEADER = 16
+"""Bytes before a shadow allocation; the first eight tell whether the primal freed its block."""
+
+Lane = tuple[Value, ...]
+
+
+class Augmented:
+    """Builds shadows in a prepared function.
+
+    ``shadow`` maps active values to their N shadows; ``twin`` maps a shadow load to the primal load beside it;
+    ``primal`` holds every block's instructions as they were before.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        function: Function,
+        alias: Alias,
+        memory: MemoryTypes,
+        activity: Activity,
+        slots: Slots,
+        width: int,
+        generated_call: Callable[[Call], None],
+    ) -> None:
+        self.session = session
+        self.function = function
+        self.alias = alias
+        self.memory = memory
+        self.activity = activity
+        self.slots = slots
+        self.width = width
+        self.generated_call = generated_call
+        self.layout: DataLayout = session.module.datalayout
+        self.builder = Builder(function)
+        self.shadow: dict[Value, Lane] = {}
+        self.twin: dict[Instruction, Load] = {}
+        self.primal: dict[Block, list[Instruction]] = {b: list(b.instructions) for b in alias.cfg.order}
+        self.has_frees = False
+        """Whether some memory is really freed in the forward sweep."""
+        self._phis: list[Phi] = []
+        declare_memory(function)
+
+    def run(self) -> None:
+        """Insert all shadow instructions."""
+        for block in self.alias.cfg.order:
+            for insn in self.primal[block]:
+                self._visit(insn, block)
+        for phi in self._phis:
+            for k, each in enumerate(self.shadow[phi]):
+                assert isinstance(each, Phi)
+                for value, source in phi.incoming:
+                    each.add_incoming(self.of(value)[k], source)
+
+    def of(self, value: Value) -> Lane:
+        """The shadows of a pointer or aggregate; null where it is inactive."""
+        found = self.shadow.get(value)
+        if found is not None:
+            return found
+        nothing: Constant = zero(value.type) if isinstance(value.type, PointerType) else poison(value.type)
+        return (nothing,) * self.width
+
+    # -- instructions --------------------------------------------------------------------------------------
+
+    def _visit(self, insn: Instruction, block: Block) -> None:
+        if isinstance(insn, Store):
+            self._store(insn)
+        elif isinstance(insn, Call):
+            self._call(insn)
+        elif insn in self.activity.varied and holds_pointer(insn.type):
+            self._pointer(insn, block)
+
+    def _pointer(self, insn: Instruction, block: Block) -> None:
+        if isinstance(insn, Phi):
+            self.builder.position(block)
+            self.shadow[insn] = tuple(self.builder.phi(insn.type, (), "shadow") for _ in range(self.width))
+            self._phis.append(insn)
+        elif isinstance(insn, Alloca):
+            self._alloca(insn)
+        elif isinstance(insn, (GetElementPtr, Select, Freeze, InsertValue, ExtractValue, Load)):
+            lanes = []
+            after = insn
+            for k in range(self.width):
+                copy = insn.copy()
+                copy.metadata = {}
+                copy.name = self.function.fresh_name("shadow")
+                copy.map_inputs(lambda v, k=k: self._operand(v, k))  # type: ignore[misc]
+                insert_after(after, copy)
+                after = copy
+                lanes.append(copy)
+                if isinstance(insn, Load):
+                    self.twin[copy] = insn
+            self.shadow[insn] = tuple(lanes)
+        else:
+            raise self.session.refuse("a pointer is made in a way that is not followed", insn)
+
+    def _operand(self, value: Value, lane: int) -> Value:
+        return self.of(value)[lane] if holds_pointer(value.type) else value
+
+    def _alloca(self, insn: Alloca) -> None:
+        if insn.parent is not self.function.entry or insn.count is not None:
+            raise self.session.refuse("stack memory of a size only known at run time", insn)
+        frame = self.slots.forward
+        size = self.layout.size_of(insn.allocated_type)
+        lanes: list[Value] = []
+        for _ in range(self.width):
+            if self.slots.is_split:
+                slot = self.slots.new(ArrayType(size, i8), "shadow", None, size)
+                lanes.append(slot.address[self.function])
+            else:
+                lanes.append(frame.alloca(insn.allocated_type, "shadow", None, insn.align))
+            self._clear(frame, lanes[-1], insn.allocated_type, size)
+        self.shadow[insn] = tuple(lanes)
+
+    def _clear(self, frame: Frame, place: Value, type: Type, size: int) -> None:
+        scratch = Block("prologue")
+        builder = Builder(self.function, scratch)
+        builder.memset(place, 0, size)
+        for insn in scratch.instructions:
+            frame.add(insn)
+
+    def _store(self, insn: Store) -> None:
+        if not holds_pointer(insn.value.type) or insn.pointer not in self.activity.varied:
+            return
+        if not all(self.alias.is_local(r) or _is_loaded(r) for r in self.alias.roots(insn.pointer)):
+            raise self.session.refuse(
+                "a reference is stored in memory that belongs to the caller, so its shadow would change place",
+                insn,
+                help="exchange the contents instead (`swap_with_slice`), or pass the references by value",
+            )
+        after: Instruction = insn
+        for k in range(self.width):
+            for copy in self._pointer_stores(insn, self.of(insn.value)[k], self.of(insn.pointer)[k]):
+                insert_after(after, copy)
+                after = copy
+
+    def _pointer_stores(self, insn: Store, value: Value, place: Value) -> list[Instruction]:
+        if isinstance(value.type, PointerType):
+            return [Store(value, place, insn.align)]
+        scratch = Block("stores")
+        builder = Builder(self.function, scratch)
+        for path, offset in pointer_leaves(value.type, self.layout):
+            leaf = builder.extract_value(value, *path, type=ptr)
+            builder.store(leaf, builder.ptradd(place, offset))
+        return list(scratch.instructions)
+
+    # -- calls ---------------------------------------------------------------------------------------------
+
+    def _call(self, insn: Call) -> None:
+        name = insn.callee_name or ""
+        motion = memory_operation(name)
+        if motion is not None and motion.motion is not Motion.FILL:
+            self._copy(insn)
+            return
+        if motion is not None:
+            self._fill(insn)
+            return
+        what = allocation(name)
+        if what is not None:
+            self._allocator(insn, what.role)
+        else:
+            self.generated_call(insn)
+
+    def _copy(self, insn: Call) -> None:
+        """Pointers in copied memory have their shadows copied too; the floats' adjoints are left alone."""
+        to, source = insn.args[0], insn.args[1]
+        if to not in self.activity.varied:
+            return
+        cells = self.memory.pattern(to) or self.memory.pattern(source)
+        if cells is not None and not any(isinstance(t, PointerType) for _, t in cells[1]):
+            return
+        size = insn.args[2]
+        scalars = None
+        if isinstance(size, ConstInt):
+            scalars = self.memory.scalars(to, size.value) or self.memory.scalars(source, size.value)
+            if scalars is not None and not any(isinstance(t, PointerType) for _, t in scalars):
+                return
+        if scalars is None:
+            if cells is None and not self._ever_holds_pointers(to) and not self._ever_holds_pointers(source):
+                return
+            raise self.session.refuse("memory that holds references is copied, and where they lie is not known", insn)
+        after: Instruction = insn
+        for k in range(self.width):
+            scratch = Block("copy")
+            builder = Builder(self.function, scratch)
+            moved = []
+            for offset, kind in scalars:
+                if isinstance(kind, PointerType):
+                    place = builder.ptradd(self.of(source)[k], offset)
+                    moved.append((offset, builder.load(kind, place, 1)))
+            for offset, value in moved:
+                builder.store(value, builder.ptradd(self.of(to)[k], offset), 1)
+            for each in list(scratch.instructions):
+                insert_after(after, each)
+                after = each
+
+    def _ever_holds_pointers(self, pointer: Value) -> bool:
+        found = self.memory.layout_of(pointer)
+        return found is not None and any(isinstance(t, PointerType) for t in found.cells.values())
+
+    def _fill(self, insn: Call) -> None:
+        to = insn.args[0]
+        if to in self.activity.varied and self._ever_holds_pointers(to):
+            if not all(self.alias.is_local(r) for r in self.alias.roots(to)):
+                raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
+            after: Instruction = insn
+            for k in range(self.width):
+                copy = insn.copy()
+                copy.operands[0] = self.of(to)[k]
+                insert_after(after, copy)
+                after = copy
+
+    def _allocator(self, insn: Call, role: Role) -> None:
+        if role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.activity.varied:
+            what = allocation(insn.callee_name or "")
+            assert what is not None
+            self._shadow_block(insn, what.size or 0, what.count)
+        elif role is Role.DEALLOCATE:
+            self._deferred_free(insn)
+        elif role is Role.REALLOCATE and insn.args[0] in self.activity.varied:
+            raise self.session.refuse("memory is reallocated in a way that is not followed", insn)
+
+    def _shadow_block(self, insn: Call, size_at: int, count_at: int | None) -> None:
+        scratch = Block("allocate")
+        builder = Builder(self.function, scratch)
+        size = insn.args[size_at]
+        if count_at is not None:
+            size = builder.mul(size, insn.args[count_at])
+        total = builder.add(size, SHADOW_HEADER)
+        lanes = []
+        for _ in range(self.width):
+            block = builder.call("calloc", ptr, [const_int(i64, 1), total], name="shadow.block")
+            lanes.append(builder.ptradd(block, SHADOW_HEADER, name="shadow"))
+        after: Instruction = insn
+        for each in list(scratch.instructions):
+            insert_after(after, each)
+            after = each
+        self.shadow[insn] = tuple(lanes)
+
+    def _deferred_free(self, insn: Call) -> None:
+        """The primal's memory must live until its reverse: only note that the primal gave it up."""
+        what = allocation(insn.callee_name or "")
+        assert what is not None and what.pointer is not None
+        pointer = insn.args[what.pointer]
+        if pointer not in self.activity.varied:
+            self.has_frees = True
+            return
+        for root in self.alias.roots(pointer):
+            if not self.alias.is_local(root) and not (_is_loaded(root) and self._from_local(root)):
+                raise self.session.refuse(
+                    "memory that the function was given is freed or reallocated",
+                    insn,
+                    help="take a slice or a reference to it, and build new containers for results",
+                )
+        builder = Builder(self.function).position_before(insn)
+        place = builder.ptradd(self.of(pointer)[0], -SHADOW_HEADER)
+        builder.store(const_int(i64, 1), place, 8)
+        assert insn.parent is not None
+        insn.parent.remove(insn)
+
+    def _from_local(self, root: Value) -> bool:
+        assert isinstance(root, (Load, ExtractValue))
+        if isinstance(root, ExtractValue):
+            inner = root.operands[0]
+            return not isinstance(inner, Load) or self._from_local(inner)
+        return all(
+            self.alias.is_local(r) or (_is_loaded(r) and self._from_local(r)) for r in self.alias.roots(root.pointer)
+        )
+
+
+def _is_loaded(root: Value) -> bool:
+    return isinstance(root, (Load, ExtractValue))
+
+
+def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...], int]]:
+    """Paths and byte offsets of the pointers in an aggregate type."""
+    if isinstance(type, PointerType):
+        return [((), 0)]
+    found: list[tuple[tuple[int, ...], int]] = []
+    if isinstance(type, (StructType, ArrayType)):
+        count = len(type.fields) if isinstance(type, StructType) else type.count
+        for index in range(count):
+            offset, inner = layout.field_at(type, index)
+            found.extend(((index, *path), offset + more) for path, more in pointer_leaves(inner, layout))
+    return found
+
+
+def insert_after(place: Instruction, insn: Instruction) -> None:
+    """Put an instruction after another one, past the phis."""
+    block = place.parent
+    assert block is not None
+    at = next(k for k, each in enumerate(block.instructions) if each is place) + 1
+    if not isinstance(insn, Phi):
+        while isinstance(block.instructions[at], Phi):
+            at += 1
+    insn.parent = block
+    block.instructions.insert(at, insn)

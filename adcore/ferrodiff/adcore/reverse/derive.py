@@ -1,0 +1,501 @@
+"""Building the derivative of one function: prepare, augment, sweep, and put the pieces together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferrodiff.adcore.facts.alias import HARMLESS, UNKNOWN, Alias, Effect
+from ferrodiff.adcore.facts.memtypes import Access, MemoryTypes
+from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.builder import Builder
+from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, clone_function
+from ferrodiff.adcore.ir.constants import const_int, poison
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Return
+from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i64, ptr, void
+from ferrodiff.adcore.ir.values import Argument, Block, Function
+from ferrodiff.adcore.lanes import Lanes, Tangent
+from ferrodiff.adcore.request import Request
+from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type
+from ferrodiff.adcore.reverse.adjoints import Adjoints
+from ferrodiff.adcore.reverse.augment import Augmented
+from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted
+from ferrodiff.adcore.reverse.memory import MemorySweep
+from ferrodiff.adcore.reverse.prepare import Shape, prepare
+from ferrodiff.adcore.reverse.recall import Recall
+from ferrodiff.adcore.reverse.report import Report, describe
+from ferrodiff.adcore.reverse.shuttle import Shuttle
+from ferrodiff.adcore.reverse.storage import Frame, Slots
+from ferrodiff.adcore.reverse.sweep import Sweep
+from ferrodiff.adcore.reverse.tape import Tape
+from ferrodiff.adcore.rules.runtime import Kind, Role, allocation, inactive
+from ferrodiff.adcore.rules.table import rule_for_instruction
+from ferrodiff.adcore.session import Session
+
+ADJOINT_FLAGS = ("reassoc", "nsz", "contract")
+"""Fast-math flags of sums of adjoints: their order is free, NaN and infinity keep their meaning."""
+
+_SHADOW_ATTRIBUTES = ("noundef", "nonnull", "align")
+_LOST_ATTRIBUTES = ("captures", "nocapture", "initializes", "writeonly", "readnone", "returned", "dead_on", "nofree")
+
+
+class AdjointLanes(Lanes):
+    """Lanes whose sums may be reordered, so that reductions in the reverse sweep vectorise."""
+
+    def _map2(self, operation: Callable[..., Value], a: Tangent, b: Tangent) -> Tangent:
+        return tuple(operation(x, y, flags=ADJOINT_FLAGS) for x, y in zip(a, b, strict=True))
+
+
+@dataclass
+class Thunk:
+    """What is special about a thunk: which bytes of its arguments are inactive, and whether results are seeded."""
+
+    const_ranges: tuple[tuple[int, int], ...]
+    args_size: int
+    result_size: int
+    seeded: bool
+
+
+class Deriver:
+    """Makes and remembers the reverse derivatives of a module's functions.
+
+    ``reports`` has one entry per derivative made, in the order they were finished.
+    """
+
+    def __init__(self, session: Session, width: int, form: str) -> None:
+        self.session = session
+        self.width = width
+        self.form = form
+        self.made: dict[Wanted, Derivative] = {}
+        self.shuttle = Shuttle(session)
+        self.reports: list[Report] = []
+        self._types: dict[str, list[list[Access]]] = {}
+        self._open: list[str] = []
+
+    def derive(self, wanted: Wanted) -> Derivative:
+        """The derivative of a function of the module."""
+        found = self.made.get(wanted)
+        if found is None:
+            primal = self.session.definition(wanted.function)
+            assert primal is not None
+            if wanted.function in self._open and not wanted.split:
+                raise self.session.refuse(f"`{wanted.function}` calls itself in a way that is not followed")
+            self._open.append(wanted.function)
+            found = Building(self, wanted, primal, None).run()
+            self._open.pop()
+        return found
+
+    def derive_thunk(self, thunk: Function, request: Request) -> Derivative:
+        """The derivative of a thunk: `void (args, args shadow.., result, result shadow..)`, packed by lanes."""
+        seeded = request.result_activity not in ("None", "Const")
+        special = Thunk(request.const_ranges, request.args_size, request.result_size, seeded)
+        wanted = Wanted(thunk.name, (True, seeded), False)
+        return Building(self, wanted, thunk, special).run()
+
+    # -- facts about callees -------------------------------------------------------------------------------
+
+    def effect(self, call: Call) -> Effect | None:
+        """What a call does to memory, as far as tables tell."""
+        name = call.callee_name or ""
+        what = allocation(name)
+        if what is not None:
+            allocates = what.role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED)
+            return Effect(writes=(), captures=False, allocates=allocates)
+        if self.session.definition(name) is not None:
+            return UNKNOWN
+        kind = inactive(name)
+        if kind is not None:
+            return None if kind is Kind.TEXT else HARMLESS
+        rule = rule_for_instruction(call)
+        return HARMLESS if rule is not None and not rule.writes else None
+
+    def callee_types(self, call: Call) -> list[list[Access]]:
+        """What the accesses in a callee tell about its arguments' memory."""
+        name = call.callee_name or ""
+        function = self.session.definition(name)
+        if function is None:
+            return []
+        found = self._types.get(name)
+        if found is None:
+            self._types[name] = []
+            from ferrodiff.adcore.facts.cfg import Cfg
+
+            layout = self.session.module.datalayout
+            alias = Alias(function, Cfg(function), layout, self.effect)
+            types = MemoryTypes(function, alias, layout, self.callee_types)
+            found = self._types[name] = [
+                types.accesses_of(a) if isinstance(a.type, PointerType) else [] for a in function.arguments
+            ]
+        return found
+
+
+class Building:
+    """One derivative under construction."""
+
+    def __init__(self, deriver: Deriver, wanted: Wanted, primal: Function, thunk: Thunk | None) -> None:
+        self.deriver = deriver
+        self.session = deriver.session
+        self.layout = deriver.session.module.datalayout
+        self.wanted = wanted
+        self.primal = primal
+        self.thunk = thunk
+        kind = "augmented" if wanted.split else "reverse"
+        name = self.session.fresh_name(f"{primal.name}.{kind}")
+        self.function, _, _ = clone_function(primal, name, keep=PRIMAL_METADATA | {"dbg"})
+        self.session.generated[name] = self.function
+        self.function.attributes = self.session.attributes(primal)
+        self.function.return_attributes = ()
+        self.function.linkage = "internal"
+        self.parameters = list(self.function.arguments)
+        for argument in self.parameters:
+            argument.attributes = tuple(a for a in argument.attributes if not a.startswith(_LOST_ATTRIBUTES))
+
+    def run(self) -> Derivative:
+        """Build everything."""
+        late = self._prepare_thunk() if self.thunk is not None else None
+        expand_reallocations(self.function)
+        shape = prepare(self.function, self.layout)
+        self.alias = Alias(self.function, shape.cfg, self.layout, self.deriver.effect)
+        self.memory = MemoryTypes(self.function, self.alias, self.layout, self.deriver.callee_types)
+        derivative = self._declare(shape)
+        facts = CallFacts(
+            self.session, self.wanted, self.deriver.derive, frozenset(), self.alias, late, self._ranges()
+        )
+        active = [a for a, flag in zip(self.parameters, self.wanted.active, strict=True) if flag]
+        self.activity = Activity(self.alias, self.memory, active, self.wanted.returns, facts)
+        self._settle_leaves(derivative, shape)
+        self._frames()
+        lanes = AdjointLanes(Builder(self.reverse), self.deriver.width, self.deriver.form)
+        adjoints = Adjoints(self.function, self.reverse_frame, lanes)
+        tape = Tape(shape, self.function, self.slots, self.layout, self.reverse_frame)
+        augmented = Augmented(
+            self.session,
+            self.function,
+            self.alias,
+            self.memory,
+            self.activity,
+            self.slots,
+            self.deriver.width,
+            lambda call: calls.forward(call),
+        )
+        recall = Recall(shape, self.alias, self.slots, tape, augmented.twin, lanes.builder)
+        recall.shadowed = augmented.shadow
+        calls = CallSweep(self.session, facts, self.activity, augmented, recall, adjoints, lanes)
+        self._add_shadows(derivative, augmented)
+        seeds = self._add_seeds(derivative, lanes)
+        augmented.run()
+        recall.has_frees = augmented.has_frees
+        recall.prepare_cones()
+        memory = MemorySweep(
+            self.session,
+            self.memory,
+            self.activity,
+            augmented,
+            recall,
+            adjoints,
+            lanes,
+            calls,
+            self.deriver.shuttle,
+        )
+        sweep = Sweep(
+            self.session,
+            shape,
+            self.activity,
+            augmented,
+            recall,
+            tape,
+            adjoints,
+            lanes,
+            seeds,
+            memory,
+        )
+        self._assemble(derivative, shape, sweep, tape, adjoints, lanes, augmented)
+        self.deriver.reports.append(describe(self.session, self.primal, tape))
+        return derivative
+
+    # -- signature -----------------------------------------------------------------------------------------
+
+    def _ranges(self) -> tuple[tuple[int, int], ...] | None:
+        return None if self.thunk is None else self.thunk.const_ranges
+
+    def _declare(self, shape: Shape) -> Derivative:
+        derivative = Derivative(self.wanted, self.primal, self.function)
+        if self.wanted.split:
+            derivative.argument_leaves = [
+                [p for p, _ in float_leaves(a.type)] if flag else []
+                for a, flag in zip(self.parameters, self.wanted.active, strict=True)
+            ]
+            derivative.result_leaves = [p for p, _ in float_leaves(self.function.return_type)]
+            reverse = Function(self.session.fresh_name(f"{self.primal.name}.back"), void, linkage="internal")
+            reverse.attributes = self.session.attributes(self.primal)
+            reverse.module = self.primal.module
+            self.session.generated[reverse.name] = reverse
+            derivative.reverse = reverse
+            self._return_types(derivative)
+            self.deriver.made[self.wanted] = derivative
+        return derivative
+
+    def _settle_leaves(self, derivative: Derivative, shape: Shape) -> None:
+        if self.wanted.split:
+            for argument, paths in zip(self.parameters, derivative.argument_leaves, strict=True):
+                if not set(self.activity.leaves(argument)) <= set(paths):
+                    raise self.session.refuse(f"`{self.primal.name}` takes floats as integers and calls itself")
+            return
+        if self.thunk is None:
+            derivative.argument_leaves = [self.activity.leaves(a) for a in self.parameters]
+            last = shape.last.terminator if shape.last is not None else None
+            if isinstance(last, Return) and last.value is not None and self.wanted.returns:
+                derivative.result_leaves = self.activity.leaves(last.value)
+        else:
+            derivative.argument_leaves = [[] for _ in self.parameters]
+        self._return_types(derivative)
+        self.deriver.made[self.wanted] = derivative
+
+    def _return_types(self, derivative: Derivative) -> None:
+        gradients = [
+            t
+            for k, path in derivative.gradients()
+            for t in self._lane_types(leaf_type(self.parameters[k].type, path))
+        ]
+        result = self.primal.return_type
+        first: list[Type] = [] if result is void else [result]
+        if derivative.reverse is not None:
+            shadows = [result] * self.deriver.width if holds_pointer(result) else []
+            self.function.return_type = StructType((*first, *shadows, ptr))
+            derivative.reverse.return_type = StructType(tuple(gradients))
+        elif self.thunk is None:
+            self.function.return_type = StructType((*first, *gradients))
+
+    def _lane_types(self, type: Type) -> tuple[Type, ...]:
+        return Lanes(Builder(self.function), self.deriver.width, self.deriver.form).types(type)
+
+    def _frames(self) -> None:
+        self.forward_frame = Frame(self.function)
+        if not self.wanted.split:
+            self.reverse, self.reverse_frame = self.function, self.forward_frame
+            self.slots = Slots(self.forward_frame, self.reverse_frame, self.layout)
+            return
+        derivative = self.deriver.made[self.wanted]
+        assert derivative.reverse is not None
+        self.reverse = derivative.reverse
+        self.reverse_frame = Frame(self.reverse)
+        record = Argument(ptr, "record", 0, ("noundef",))
+        self.reverse.arguments = [record]
+        self.reverse.forget_names()
+        self.slots = Slots(self.forward_frame, self.reverse_frame, self.layout)
+        self.slots.open_record(record)
+
+    def _add_shadows(self, derivative: Derivative, augmented: Augmented) -> None:
+        if self.thunk is not None:
+            self._thunk_shadows(augmented)
+            return
+        for index in derivative.shadowed():
+            argument = self.parameters[index]
+            kept = [a for a in argument.attributes if a.startswith(_SHADOW_ATTRIBUTES)]
+            if argument.has_attribute("noalias") and self._is_exclusive(argument):
+                kept.insert(0, "noalias")
+            augmented.shadow[argument] = tuple(
+                self._parameter(self.function, argument.type, f"{argument.name}.shadow", kept)
+                for _ in range(self.deriver.width)
+            )
+
+    def _is_exclusive(self, argument: Argument) -> bool:
+        """Shadows of shared references are exclusive too when they come straight from the caller's `&mut`."""
+        return self.wanted.exclusive_shadows or not argument.has_attribute("readonly")
+
+    def _parameter(self, function: Function, type: Type, name: str, attributes: list[str]) -> Argument:
+        function.forget_names()
+        argument = Argument(type, function.fresh_name(name), len(function.arguments), tuple(attributes))
+        function.arguments.append(argument)
+        function.forget_names()
+        return argument
+
+    def _thunk_shadows(self, augmented: Augmented) -> None:
+        assert self.thunk is not None
+        sizes = (self.thunk.args_size, self.thunk.result_size)
+        values, result = self.parameters[0], self.parameters[1]
+        incoming = [self._parameter(self.function, ptr, f"{a.name}.shadow", []) for a in (values, result)]
+        ordered = [values, incoming[0], result, incoming[1]]
+        for index, argument in enumerate(ordered):
+            argument.index = index
+        self.function.arguments = ordered
+        for argument, shadow, size in zip((values, result), incoming, sizes, strict=True):
+            lanes: list[Value] = [shadow]
+            for lane in range(1, self.deriver.width):
+                place = GetElementPtr(ptr, i8, [shadow, const_int(i64, lane * size)])
+                lanes.append(self.forward_frame.add(place, "lane"))
+            augmented.shadow[argument] = tuple(lanes)
+
+    def _add_seeds(self, derivative: Derivative, lanes: Lanes) -> dict[Path, Tangent]:
+        seeds: dict[Path, Tangent] = {}
+        for path in derivative.result_leaves:
+            kinds = lanes.types(leaf_type(self.primal.return_type, path))
+            seeds[path] = tuple(self._parameter(self.reverse, t, "seed", []) for t in kinds)
+        return seeds
+
+    # -- thunks --------------------------------------------------------------------------------------------
+
+    def _prepare_thunk(self) -> Suffix | None:
+        """Give offset 0 of the arguments an address of its own; find a call that can be made late."""
+        values = self.parameters[0]
+        entry = self.function.entry
+        first = GetElementPtr(ptr, i8, [values, const_int(i64, 0)], self.function.fresh_name("first"))
+        for block in self.function.blocks:
+            for insn in block.instructions:
+                if not isinstance(insn, GetElementPtr):
+                    insn.map_inputs(lambda v: first if v is values else v)
+        first.parent = entry
+        entry.instructions.insert(0, first)
+        return self._late_call()
+
+    def _late_call(self) -> Suffix | None:
+        blocks = self.function.blocks
+        if len(blocks) != 1:
+            return None
+        instructions = blocks[0].instructions
+        places = [
+            k
+            for k, i in enumerate(instructions)
+            if isinstance(i, Call) and self.session.definition(i.callee_name) is not None
+        ]
+        if len(places) != 1:
+            return None
+        call = instructions[places[0]]
+        rest = [i for i in instructions[places[0] + 1 : -1] if i.opcode != "getelementptr"]
+        copies = ("llvm.memcpy.", "llvm.lifetime.", "llvm.memmove.")
+        for insn in rest:
+            moves = isinstance(insn, Call) and (insn.callee_name or "").startswith(copies)
+            if insn.opcode not in ("store", "insertvalue", "extractvalue", "trunc", "zext", "lshr") and not moves:
+                return None
+        rest = [i for i in rest if not (isinstance(i, Call) and "lifetime" in (i.callee_name or ""))]
+        assert isinstance(call, Call)
+        return Suffix(call, rest)
+
+    # -- assembly ------------------------------------------------------------------------------------------
+
+    def _assemble(
+        self,
+        derivative: Derivative,
+        shape: Shape,
+        sweep: Sweep,
+        tape: Tape,
+        adjoints: Adjoints,
+        lanes: Lanes,
+        augmented: Augmented,
+    ) -> None:
+        builder = lanes.builder
+        if self.wanted.split:
+            start = builder.new_block("entry")
+        else:
+            start = shape.last if shape.last is not None else builder.new_block("never")
+        result = self._take_return(shape)
+        finish = builder.new_block("finish")
+        if shape.last is not None:
+            sweep.run(start, finish)
+        else:
+            builder.position(start).br(finish)
+        builder.position(finish)
+        adjoints.enter(finish)
+        gradients = self._gradients(derivative, adjoints)
+        tape.release(builder)
+        if self.wanted.split:
+            from ferrodiff.adcore.reverse.storage import declare_memory
+
+            declare_memory(self.reverse)
+            builder.call("free", void, [self.reverse.arguments[0]])
+            self._return(builder, self.reverse, gradients)
+            self._return_forward(derivative, shape, result, augmented)
+        else:
+            self._return(builder, self.function, ([result] if result is not None else []) + gradients)
+        tape.finish()
+        if self.wanted.split:
+            self.slots.close_record()
+            self.reverse_frame.finish()
+        self.forward_frame.finish()
+        for insn in (*self.function.instructions(), *self.reverse.instructions()):
+            insn.metadata.pop("dbg", None)
+        if shape.last is None:
+            self.function.blocks = [b for b in self.function.blocks if b not in (start, finish)]
+
+    def _take_return(self, shape: Shape) -> Value | None:
+        if shape.last is None:
+            return None
+        last = shape.last.terminator
+        assert isinstance(last, Return)
+        shape.last.remove(last)
+        return last.value
+
+    def _gradients(self, derivative: Derivative, adjoints: Adjoints) -> list[Value]:
+        found: list[Value] = []
+        for index, path in derivative.gradients():
+            argument = self.parameters[index]
+            taken = adjoints.take(argument, path)
+            if taken is None:
+                taken = adjoints.lanes.zero(leaf_type(argument.type, path))
+            found.extend(taken)
+        return found
+
+    def _return(self, builder: Builder, function: Function, parts: list[Value]) -> None:
+        if function.return_type is void:
+            builder.ret()
+            return
+        whole: Value = poison(function.return_type)
+        for index, part in enumerate(parts):
+            whole = builder.insert_value(whole, part, index)
+        builder.ret(whole)
+
+    def _return_forward(
+        self, derivative: Derivative, shape: Shape, result: Value | None, augmented: Augmented
+    ) -> None:
+        if shape.last is None:
+            return
+        builder = Builder(self.function).position(shape.last)
+        parts: list[Value] = []
+        if result is not None:
+            parts.append(result)
+            if holds_pointer(result.type):
+                parts.extend(augmented.of(result))
+        parts.append(self.slots.record[self.function])
+        self._return(builder, self.function, parts)
+
+
+def expand_reallocations(function: Function) -> None:
+    """Rust's `realloc` as what it means: a new block, a copy, and the old block's release."""
+    for block in function.blocks:
+        for insn in list(block.instructions):
+            if isinstance(insn, Call) and insn.opcode == "call":
+                what = allocation(insn.callee_name or "")
+                if what is not None and what.role is Role.REALLOCATE and what.old_size is not None:
+                    _expand(function, block, insn)
+
+
+def _expand(function: Function, block: Block, insn: Call) -> None:
+    name = insn.callee_name or ""
+    old, old_size, align, size = insn.args
+    scratch = Block("realloc")
+    builder = Builder(function, scratch)
+    plain = _sibling(function, name, Role.ALLOCATE)
+    release = _sibling(function, name, Role.DEALLOCATE)
+    fresh = builder.call(plain, ptr, [size, align])
+    fresh.return_attributes = ("noalias",)
+    smaller = builder.select(builder.icmp("ult", old_size, size), old_size, size)
+    builder.memcpy(fresh, old, smaller, 1)
+    builder.call(release, void, [old, old_size, align])
+    block.replace_with(insn, list(scratch.instructions))
+    for each in list(function.instructions()):
+        each.map_inputs(lambda v: fresh if v is insn else v)
+
+
+def _sibling(function: Function, name: str, role: Role) -> str:
+    module = function.module
+    assert module is not None
+    for other in module.functions:
+        what = allocation(other)
+        if what is not None and what.role is role and other.startswith(("__rust", "_R")) == name.startswith(
+            ("__rust", "_R")
+        ):
+            return other
+    plain = {Role.ALLOCATE: "alloc", Role.DEALLOCATE: "dealloc"}[role]
+    return name.replace("14___rust_realloc", f"{len('__rust_' + plain)}___rust_{plain}").replace("realloc", plain)
+
+

@@ -1,0 +1,246 @@
+"""The reverse of instructions on memory: loads, stores, copies, fills, allocations."""
+
+from __future__ import annotations
+
+from ferrodiff.adcore.facts.memtypes import MemoryTypes
+from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.builder import Builder
+from ferrodiff.adcore.ir.constants import ConstInt, zero
+from ferrodiff.adcore.ir.datalayout import DataLayout
+from ferrodiff.adcore.ir.instructions import Call, Instruction, Load, Store
+from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
+from ferrodiff.adcore.lanes import Lanes
+from ferrodiff.adcore.reverse.activity import Activity, Path, leaf_type
+from ferrodiff.adcore.reverse.adjoints import Adjoints
+from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented
+from ferrodiff.adcore.reverse.calls import CallSweep
+from ferrodiff.adcore.reverse.recall import Recall
+from ferrodiff.adcore.reverse.shuttle import Shuttle
+from ferrodiff.adcore.reverse.storage import declare_memory
+from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, inactive, memory_operation
+from ferrodiff.adcore.rules.table import rule_for_instruction
+from ferrodiff.adcore.session import Session
+
+UNROLLED_COPY = 128
+"""Bytes of a copy of constant size that is reversed without a loop."""
+
+
+class MemorySweep:
+    """Emits the reverse of memory instructions and of calls, at the builder's place."""
+
+    def __init__(
+        self,
+        session: Session,
+        types: MemoryTypes,
+        activity: Activity,
+        augmented: Augmented,
+        recall: Recall,
+        adjoints: Adjoints,
+        lanes: Lanes,
+        calls: CallSweep,
+        shuttle: Shuttle,
+    ) -> None:
+        self.session = session
+        self.types = types
+        self.activity = activity
+        self.augmented = augmented
+        self.recall = recall
+        self.adjoints = adjoints
+        self.lanes = lanes
+        self.builder: Builder = lanes.builder
+        self.calls = calls
+        self.shuttle = shuttle
+        self.layout: DataLayout = session.module.datalayout
+
+    def reverse(self, insn: Instruction) -> bool:
+        """Emit the reverse of an instruction if it is one of these; say whether it was."""
+        if isinstance(insn, Load):
+            self._load(insn)
+        elif isinstance(insn, Store):
+            self._store(insn)
+        elif isinstance(insn, Call):
+            return self._call(insn)
+        elif insn.opcode in ("atomicrmw", "cmpxchg"):
+            self._atomic(insn)
+        else:
+            return False
+        return True
+
+    def shadows(self, pointer: Value) -> list[Value]:
+        """The N shadow pointers of a pointer of the forward sweep."""
+        if pointer not in self.augmented.shadow:
+            raise self.session.refuse("memory without a shadow is used for active data")
+        return [self.recall.value(s) for s in self.augmented.shadow[pointer]]
+
+    # -- loads and stores ----------------------------------------------------------------------------------
+
+    def place_of(self, type: Type, path: Path) -> int:
+        """The byte offset of a float in a value that stands in memory."""
+        offset = 0
+        while path:
+            if isinstance(type, IntType):
+                return offset + path[0] // 8
+            step, type = self.layout.field_at(type, path[0])
+            offset += step
+            path = path[1:]
+        return offset
+
+    def _load(self, insn: Load) -> None:
+        if not self.activity.has_adjoint(insn):
+            return
+        for path in self.activity.leaves(insn):
+            taken = self.adjoints.take(insn, path)
+            if taken is None:
+                continue
+            kind = leaf_type(insn.type, path)
+            places, align = self._places(insn.pointer, insn.type, path, insn.align)
+            total = self.lanes.add(self.lanes.load(kind, places, align), taken)
+            self.lanes.store(total, places, align)
+
+    def _store(self, insn: Store) -> None:
+        if insn.pointer not in self.activity.varied:
+            self._check_lost(insn)
+            return
+        for path in sorted(self.activity.stored_leaves(insn)):
+            kind = leaf_type(insn.value.type, path)
+            places, align = self._places(insn.pointer, insn.value.type, path, insn.align)
+            if self.activity.has_adjoint(insn.value) and path in self.activity.leaves(insn.value):
+                self.adjoints.add(insn.value, self.lanes.load(kind, places, align), path)
+            self.lanes.store(self.lanes.zero(kind), places, align)
+
+    def _check_lost(self, insn: Store) -> None:
+        """Active data stored where there is no shadow would be lost without a word."""
+        if self.activity.has_adjoint(insn.value) and not self.calls.may_drop(insn.pointer):
+            raise self.session.refuse("active data is stored in memory that is Const", insn)
+
+    def _places(self, pointer: Value, type: Type, path: Path, align: int | None) -> tuple[list[Value], int | None]:
+        offset = self.place_of(type, path)
+        places = [self.builder.ptradd(s, offset) if offset else s for s in self.shadows(pointer)]
+        if offset and align is not None:
+            align = min(align, offset & -offset)
+        return places, align
+
+    def _atomic(self, insn: Instruction) -> None:
+        if isinstance(insn.type, FloatType) and insn.operands[0] in self.activity.varied:
+            raise self.session.refuse("an atomic operation on floats has no reverse here", insn)
+
+    # -- calls ---------------------------------------------------------------------------------------------
+
+    def _call(self, insn: Call) -> bool:
+        name = insn.callee_name or ""
+        motion = memory_operation(name)
+        if motion is not None:
+            if insn.args[0] in self.activity.varied:
+                if motion.motion is Motion.FILL:
+                    self._fill(insn)
+                else:
+                    self._copy(insn, motion.motion is Motion.MOVE)
+            return True
+        what = allocation(name)
+        if what is not None:
+            if what.role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.augmented.shadow:
+                self._release(insn)
+            return True
+        if self.calls.is_generated(insn):
+            if insn in self.activity.active_calls:
+                self.calls.reverse(insn)
+            return True
+        rule = rule_for_instruction(insn)
+        if rule is not None:
+            return rule.is_inactive
+        self._harmless(insn, name)
+        return True
+
+    def _harmless(self, insn: Call, name: str) -> None:
+        """Refuse a call unless nothing active can get into it."""
+        if inactive(name) is not None or insn.is_inline_asm and not insn.args:
+            return
+        if not any(a in self.activity.varied for a in insn.args) and not self.activity.varied & {insn}:
+            effect = self.activity.alias.effect(insn)
+            if effect.writes == () and not insn.args:
+                return
+        spelled = f"`{name}`" if name else "a function pointer or inline assembly"
+        raise self.session.refuse(
+            f"the derivative of {spelled} is not known",
+            insn,
+            help="make its source visible to the compiler, or pass what it computes as a Const argument",
+        )
+
+    def _fill(self, insn: Call) -> None:
+        size = self.recall.value(insn.args[2])
+        for place in self.shadows(insn.args[0]):
+            if self._holds_pointers(insn.args[0]):
+                self._clear_floats(insn)
+                return
+            self.builder.memset(place, 0, size)
+
+    def _holds_pointers(self, pointer: Value) -> bool:
+        return self.augmented._ever_holds_pointers(pointer)
+
+    def _clear_floats(self, insn: Call) -> None:
+        cells = self._cells(insn.args[0], insn.args[0], insn.args[2])
+        if cells is None:
+            raise self.session.refuse("mixed memory is filled, and where its floats lie is not known", insn)
+        for place in self.shadows(insn.args[0]):
+            for offset, kind in cells:
+                self.builder.store(zero(kind), self.builder.ptradd(place, offset), 1)
+
+    def _cells(self, to: Value, source: Value, size: Value) -> list[tuple[int, FloatType]] | None:
+        if not isinstance(size, ConstInt):
+            return None
+        found = self.types.scalars(to, size.value)
+        if found is None:
+            found = self.types.scalars(source, size.value)
+        return None if found is None else [(o, t) for o, t in found if isinstance(t, FloatType)]
+
+    def _copy(self, insn: Call, move: bool) -> None:
+        to, source, size = insn.args[:3]
+        cells = self._cells(to, source, size)
+        origin = self.shadows(source) if source in self.activity.varied else [None] * self.lanes.width
+        targets = self.shadows(to)
+        if cells is not None and isinstance(size, ConstInt) and size.value <= UNROLLED_COPY:
+            for s, d in zip(origin, targets, strict=True):
+                self._unrolled(s, d, cells)
+            return
+        pattern = self.types.pattern(to) or self.types.pattern(source)
+        if pattern is None:
+            raise self.session.refuse(
+                "memory is copied, and which of its bytes are floats is not known",
+                insn,
+                help="copy element by element, or read some element through its own type in this function",
+            )
+        stride, scalars = pattern
+        floats = tuple((o, t) for o, t in scalars if isinstance(t, FloatType))
+        bytes_ = self.recall.value(size)
+        for s, d in zip(origin, targets, strict=True):
+            name = self.shuttle.copy(stride, floats, has_source=s is not None, move=move)
+            if floats:
+                self.builder.call(name, void, [s if s is not None else d, d, bytes_])
+
+    def _unrolled(self, source: Value | None, to: Value, cells: list[tuple[int, FloatType]]) -> None:
+        moved = []
+        for offset, kind in cells:
+            place = self.builder.ptradd(to, offset)
+            moved.append(self.builder.load(kind, place, 1))
+            self.builder.store(zero(kind), place, 1)
+        if source is None:
+            return
+        for (offset, _), value in zip(cells, moved, strict=True):
+            place = self.builder.ptradd(source, offset)
+            old = self.builder.load(value.type, place, 1)
+            self.builder.store(self.builder.fadd(old, value), place, 1)
+
+    def _release(self, insn: Call) -> None:
+        """All uses of a block are reversed: its shadows go, and the block itself if the primal freed it."""
+        declare_memory(self.builder.function)
+        blocks = [self.builder.ptradd(s, -SHADOW_HEADER) for s in self.shadows(insn)]
+        freed = self.builder.icmp("ne", self.builder.load(i64, blocks[0], 8), 0)
+        what = allocation(insn.callee_name or "")
+        assert what is not None
+        size = self.recall.value(insn.args[what.size or 0])
+        if what.count is not None:
+            size = self.builder.mul(size, self.recall.value(insn.args[what.count]))
+        align = None if what.align is None else self.recall.value(insn.args[what.align])
+        self.calls.free_if(freed, insn, self.recall.value(insn), size, align)
+        for block in blocks:
+            self.builder.call("free", void, [block])
