@@ -11,6 +11,8 @@ import llvmlite.binding as llvm
 from ferrodiff.adcore.errors import BackendError
 
 _ALLOCATOR_ENTRY = "__rust_alloc"
+_HELPERS = "__ferrodiff"
+"""Every symbol of the module of helpers at the end of a rewritten file has this in its path."""
 _MARKERS = frozenset({"__ferrodiff_forward", "__ferrodiff_reverse"})
 
 
@@ -48,7 +50,19 @@ def read_program(files: Sequence[bytes]) -> Program:
             first.link_in(other)
         except RuntimeError as error:
             raise BackendError(f"linking bitcode failed: {error}") from error
+    _hide_helpers(first)
     return Program(first, shims)
+
+
+def _hide_helpers(module: Any) -> None:
+    """Makes generated helpers internal, so that nothing is left of them once they are inlined.
+
+    Where rustc is told to keep unused code they are external, and a marker call in a helper of its own has no
+    constant request.
+    """
+    for function in module.functions:
+        if not function.is_declaration and _HELPERS in function.name:
+            function.linkage = llvm.Linkage.internal
 
 
 def has_markers(module: Any) -> bool:

@@ -94,7 +94,11 @@ def _print_table(prepared: Prepared, report: Report) -> None:
     origins = {item.name: item.origin for item in prepared.crate.inputs}
     rows = []
     for value in sorted(report.values, key=lambda item: PRINTED.index(item.role)):
-        lane = f"[{value.lane}]" if annotation.width > 1 and value.role == "tangent" else ""
+        lane = (
+            f"[{value.lane}]"
+            if annotation.width > 1 and value.name == "return" and value.role == "tangent"
+            else ""
+        )
         origin = "  (sample value)" if value.role == "input" and origins.get(value.name) == "sample" else ""
         rows.append((value.role, value.name + lane, value.text + origin))
     role_width = max((len(row[0]) for row in rows), default=0)
