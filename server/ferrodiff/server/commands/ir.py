@@ -13,7 +13,9 @@ from ferrodiff.server.commands.compiling import (
     progress_display,
     unsaved_text,
 )
+from ferrodiff.server.compile.listing import readable
 from ferrodiff.server.compile.names import find_annotation
+from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
 
@@ -26,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("derivative", metavar="DERIVATIVE", help="the name given in the annotation")
     parser.add_argument("--stage", choices=STAGES, default="optimized", help="default: optimized")
     parser.add_argument("--asm", action="store_true", help="the optimised derivative in assembly language")
+    parser.add_argument("--raw", action="store_true", help="with metadata, without source lines")
     parser.add_argument("--module", action="store_true", help="the whole module, which llc and opt can read")
     parser.add_argument("--report", action="store_true", help="what the reverse sweep keeps, and why")
     parser.add_argument("--json", action="store_true", help="with --report: as JSON")
@@ -52,18 +55,22 @@ def run(options: argparse.Namespace) -> int:
         print(text)
         return 0
     name = found.function.bare_name if options.stage == "primal" else options.derivative
-    print(_functions(text, name, native.derivatives, options.derivative, options.stage))
+    functions = _functions(text, name, native.derivatives, options.derivative, options.stage)
+    if options.raw:
+        body = "\n\n".join(functions)
+        print(f"{body}\n\n{attribute_groups(text, body)}".rstrip())
+    else:
+        lengths = {file.name: len(file.source.line_starts) for file in crate.files}
+        print("\n\n".join(readable(function, text, lengths) for function in functions))
     return 0
 
 
-def _functions(ir: str, name: str, derivatives: list[Any], derivative: str, stage: str) -> str:
-    """The definitions that belong to a derivative at a stage, with their attribute groups."""
-    from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
-
+def _functions(ir: str, name: str, derivatives: list[Any], derivative: str, stage: str) -> list[str]:
+    """The definitions that belong to a derivative at a stage."""
     symbols = defined(ir, name)
     if stage != "primal":
-        generated = [str(getattr(item, "symbol", "")) for item in derivatives if _is(item, derivative)]
-        symbols += [symbol for symbol in generated if symbol and symbol not in symbols]
+        generated = [item.symbol for item in derivatives if _is(item, derivative)]
+        symbols += [symbol for symbol in generated if symbol not in symbols]
     texts = [text for symbol in symbols if (text := definition(ir, symbol)) is not None]
     if not texts:
         raise Failure(
@@ -71,13 +78,11 @@ def _functions(ir: str, name: str, derivatives: list[Any], derivative: str, stag
             help="a generic function exists only where it is used; call the derivative from `main`",
             exit_code=EXIT_PROBLEMS,
         )
-    body = "\n\n".join(texts)
-    groups = attribute_groups(ir, body)
-    return f"{body}\n\n{groups}" if groups else body
+    return texts
 
 
 def _is(item: Any, derivative: str) -> bool:
-    return str(getattr(item, "derivative", getattr(item, "name", ""))) == derivative
+    return bool(item.request.derivative == derivative)
 
 
 def _report(derivatives: list[Any], derivative: str, as_json: bool) -> int:
