@@ -13,6 +13,8 @@ from ferrodiff.server.commands.compiling import (
     progress_display,
     unsaved_text,
 )
+from ferrodiff.server.compile import tape
+from ferrodiff.server.compile.crate import Crate
 from ferrodiff.server.compile.listing import readable
 from ferrodiff.server.compile.names import find_annotation
 from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
@@ -46,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     with progress_display() as progress:
         native = stages(crate, options.file, settings, progress=progress)
     if options.report:
-        return _report(native.derivatives, options.derivative, options.json)
+        return _report(native.derivatives, options.derivative, crate, options.json)
     if options.asm:
         print(native.assembly())
         return 0
@@ -85,21 +87,11 @@ def _is(item: Any, derivative: str) -> bool:
     return bool(item.request.derivative == derivative)
 
 
-def _report(derivatives: list[Any], derivative: str, as_json: bool) -> int:
-    reports = [
-        report
-        for item in derivatives
-        if _is(item, derivative) and (report := getattr(item, "report", None)) is not None
-    ]
+def _report(derivatives: list[Any], derivative: str, crate: Crate, as_json: bool) -> int:
+    reports = [report for item in derivatives if _is(item, derivative) for report in item.kept]
+    kept = tape.kept_values(reports, crate)
     if as_json:
-        print(json.dumps([_plain(report) for report in reports], indent=2))
-    elif not reports:
-        print(f"`{derivative}` keeps nothing: there is no tape")
+        print(json.dumps(tape.as_json(derivative, kept), indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(str(report) for report in reports))
+        print(tape.as_text(derivative, kept))
     return 0
-
-
-def _plain(report: Any) -> Any:
-    convert = getattr(report, "as_dict", None)
-    return convert() if convert is not None else str(report)

@@ -67,7 +67,8 @@ class Verdict:
         scope = f"{number}, a sample of all" if self.sampled else number
         if self.passed:
             return (
-                f"passed: {scope} agree{'s' if self.components == 1 else ''} with central differences to a relative error of {self.error:.1e} "
+                f"passed: {scope} agree{'s' if self.components == 1 else ''} with central differences "
+                f"to a relative error of {self.error:.1e} "
                 f"(step {self.step:.0e}, tolerance {self.tolerance:.0e})"
             )
         text = (
