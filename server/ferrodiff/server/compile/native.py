@@ -7,6 +7,7 @@ when something is compiled and never in the language server's process.
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,13 +109,22 @@ def _make(
 
 
 def _differentiate(native: Native, begin: Callable[[str], None], keep_stages: bool) -> None:
+    from ferrodiff.adcore.backend.inlining import inline_for_reverse
     from ferrodiff.adcore.differentiate import differentiate_module
 
     begin("prepare")
     passes.before_ad(native.module)
-    text = str(native.module)
+    text = inline_for_reverse(str(native.module))
     begin("differentiate")
-    result = differentiate_module(text)
+    try:
+        result = differentiate_module(text)
+    except Exception as error:
+        raise Failure(
+            f"the derivative compiler failed on this program ({type(error).__name__}: {error})",
+            help="this is a defect of Ferrodiff; please report it with the file that caused it",
+            details="".join(traceback.format_exception(error)),
+            exit_code=1,
+        ) from error
     native.derivatives = list(result.derivatives)
     native.errors = list(result.errors)
     if keep_stages:
