@@ -25,7 +25,7 @@ class Adjoints:
         self.frame = frame
         self.lanes = lanes
         self.builder: Builder = lanes.builder
-        self._users = uses(primal)
+        self._crossing = {value for value, users in uses(primal).items() if _is_used_elsewhere(value, users)}
         self._slots: dict[Key, tuple[Value, ...]] = {}
         self._here: dict[Key, Tangent] = {}
         self._block: Block | None = None
@@ -63,8 +63,7 @@ class Adjoints:
         self._here = {}
 
     def _crosses(self, value: Value) -> bool:
-        home = value.parent if isinstance(value, Instruction) else None
-        return any(isinstance(u, Phi) or u.parent is not home for u in self._users.get(value, ()))
+        return value in self._crossing
 
     def _slot(self, key: Key) -> tuple[Value, ...]:
         found = self._slots.get(key)
@@ -79,3 +78,8 @@ class Adjoints:
         leaf = leaf_type(key[0].type, key[1])
         kinds = self.lanes.types(leaf)
         return tuple(self.builder.load(t, p) for t, p in zip(kinds, self._slot(key), strict=True))
+
+
+def _is_used_elsewhere(value: Value, users: list[Instruction]) -> bool:
+    home = value.parent if isinstance(value, Instruction) else None
+    return any(isinstance(u, Phi) or u.parent is not home for u in users)

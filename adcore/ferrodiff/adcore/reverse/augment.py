@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, Constant, const_int, poison, zero
+from ferrodiff.adcore.ir.constants import ConstInt, Constant, GlobalRef, const_int, poison, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -34,6 +34,8 @@ from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
 from ferrodiff.adcore.session import Session
 
+import os
+DEBUG=os.environ.get('DBG')
 SHADOW_HEADER = 16
 """Bytes before a shadow allocation; the first eight tell whether the primal freed its block."""
 
@@ -281,7 +283,10 @@ class Augmented:
             self.has_frees = True
             return
         for root in self.alias.roots(pointer):
+            if isinstance(root, Constant) and not isinstance(root, GlobalRef):
+                continue
             if not self.alias.is_local(root) and not (_is_loaded(root) and self._from_local(root)):
+                if DEBUG: print("ROOT", root)
                 raise self.session.refuse(
                     "memory that the function was given is freed or reallocated",
                     insn,

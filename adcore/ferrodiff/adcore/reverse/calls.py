@@ -20,7 +20,7 @@ from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes
 from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type, produced
 from ferrodiff.adcore.reverse.adjoints import Adjoints
-from ferrodiff.adcore.reverse.augment import Augmented, insert_after
+from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.rules.runtime import Role, allocation
 from ferrodiff.adcore.session import Session
@@ -172,6 +172,7 @@ class CallSweep:
         self.lanes = lanes
         self.builder: Builder = lanes.builder
         self.records: dict[Call, Value] = {}
+        self._replaced: dict[Instruction, Value | None] = {}
 
     def is_generated(self, call: Call) -> bool:
         """Whether the callee has a body that is differentiated."""
@@ -220,26 +221,26 @@ class CallSweep:
         return args
 
     def _replace(self, call: Call, new: list[Instruction], result: Value | None) -> None:
-        """The old call becomes a copy of the new result, so that all its uses stay."""
-        after: Instruction = call
-        for each in new:
-            insert_after(after, each)
-            after = each
-        if result is not None:
-            function = self.augmented.function
-            for block in function.blocks:
-                for insn in block.instructions:
-                    if insn is not call:
-                        insn.map_inputs(lambda v: result if v is call else v)
-            self.replaced(call, result)
-        assert call.parent is not None
+        """Put the new call before the old one, which stands for its result until ``finish``."""
         block = call.parent
-        block.remove(call)
-        call.parent = block
+        assert block is not None
+        for each in new:
+            block.insert_before(call, each)
+        self._replaced[call] = result
 
-    def replaced(self, call: Call, result: Value) -> None:
-        """Whoever asks for the old call's value gets the new one."""
-        self.recall.alias_of[call] = result
+    def finish(self) -> None:
+        """Take the old calls out of the forward sweep; their results come from the new ones."""
+        if not self._replaced:
+            return
+
+        def new_value(value: Value) -> Value:
+            new = self._replaced.get(value) if isinstance(value, Instruction) else None
+            return value if new is None else new
+
+        for block in self.augmented.function.blocks:
+            block.instructions = [i for i in block.instructions if i not in self._replaced]
+            for insn in block.instructions:
+                insn.map_inputs(new_value)
 
     # -- reverse -------------------------------------------------------------------------------------------
 

@@ -210,6 +210,7 @@ class Building:
             memory,
         )
         self._assemble(derivative, shape, sweep, tape, adjoints, lanes, augmented)
+        calls.finish()
         self.deriver.reports.append(describe(self.session, self.primal, tape))
         return derivative
 
@@ -397,6 +398,7 @@ class Building:
         builder.position(finish)
         adjoints.enter(finish)
         gradients = self._gradients(derivative, adjoints)
+        tape.finish()
         tape.release(builder)
         if self.wanted.split:
             from ferrodiff.adcore.reverse.storage import declare_memory
@@ -407,7 +409,6 @@ class Building:
             self._return_forward(derivative, shape, result, augmented)
         else:
             self._return(builder, self.function, ([result] if result is not None else []) + gradients)
-        tape.finish()
         if self.wanted.split:
             self.slots.close_record()
             self.reverse_frame.finish()

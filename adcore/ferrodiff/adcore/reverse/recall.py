@@ -68,7 +68,6 @@ class Recall:
         self.twin = twin
         self.builder = builder
         self.layout = alias.layout
-        self.alias_of: dict[Value, Value] = {}
         self.has_frees = False
         self.shadowed: Container[Value] = ()
         self.kept: dict[Leaf, Kept] = {}
@@ -110,8 +109,6 @@ class Recall:
         """A value of the forward sweep, at the builder's place."""
         if not isinstance(value, LocalValue):
             return value
-        value = self.alias_of.get(value, value)
-        assert isinstance(value, LocalValue)
         found = self.slots.mirror.get(value) or self._cache.get(value)
         if found is None:
             found = self._cache[value] = self._recall(value)

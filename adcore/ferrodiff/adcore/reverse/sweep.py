@@ -70,8 +70,9 @@ class Sweep:
         cfg = self.shape.cfg
         live = [b for b in reversed(cfg.order) if b in cfg.live]
         for block in live:
-            if block.instructions[0].opcode == "landingpad" or any(i.opcode == "landingpad" for i in block):
-                raise self.session.refuse("a panic is caught and the function goes on", block.instructions[0])
+            pad = next((i for i in block if i.opcode == "landingpad"), None)
+            if pad is not None:
+                raise self.session.refuse("a panic is caught and the function goes on", pad)
             self.blocks[block] = self.builder.new_block(f"back.{block.name}")
         self.builder.position(start)
         assert self.shape.last is not None

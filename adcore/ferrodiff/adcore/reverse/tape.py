@@ -150,7 +150,7 @@ class Tape:
     def enter_back(self, builder: Builder, plan: LoopPlan, count: Value) -> None:
         """Start the reverse of one run of a loop whose latch was taken ``count`` times."""
         builder.store(count, self.iteration[plan])
-        if plan.parent is not None and plan in self.tapes:
+        if plan.parent is not None:
             cursor = self.slots.load(builder, self.cursors[plan])
             first = builder.sub(cursor, builder.add(count, 1))
             builder.store(first, self.first[plan])
