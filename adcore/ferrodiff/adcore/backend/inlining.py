@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 
 from ferrodiff.adcore.backend.passes import before_ad, parse
 from ferrodiff.adcore.backend.target import target_machine
+from ferrodiff.adcore.backend.unrolling import mark_short_loops
 from ferrodiff.adcore.ir.module import Module
 
 _THUNK = re.compile(r"@__ferrodiff_reverse\(([^\n]*)\)")
@@ -43,17 +44,23 @@ def inline_for_reverse(text: str) -> str:
         and not _is_cold(bodies[name], module)
         and "@__ferrodiff_" not in bodies[name]
     ]
-    if not wanted:
-        return text
-    marked = parse(_mark(text, module, wanted))
-    builder = llvm.create_pass_builder(
-        target_machine("generic", 3), llvm.create_pipeline_tuning_options(speed_level=3)
-    )
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.run(marked, builder)
-    before_ad(marked)
-    return str(marked)
+    if wanted:
+        marked = parse(_mark(text, module, wanted))
+        builder = llvm.create_pass_builder(
+            target_machine("generic", 3), llvm.create_pipeline_tuning_options(speed_level=3)
+        )
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.run(marked, builder)
+        before_ad(marked)
+        text = str(marked)
+        module = Module.parse(text)
+    unrolled = mark_short_loops(module, [n for n in (*reached, *thunks) if n in module.spans])
+    if unrolled is not None:
+        marked = parse(unrolled)
+        before_ad(marked)
+        text = str(marked)
+    return text
 
 
 def _bodies(module: Module) -> dict[str, str]:
@@ -117,7 +124,24 @@ def _mark(text: str, module: Module, names: list[str]) -> str:
     for old, new in groups.items():
         kept = _FORBIDDEN.sub("", module.attribute_groups.get(old, ""))
         lines.append(f"attributes {new} = {{ alwaysinline {kept.strip().strip('{}').strip()} }}\n")
-    return "".join(pieces) + "\n" + "".join(lines)
+    marked = _allow_calls("".join(pieces), module, names)
+    return marked + "\n" + "".join(lines)
+
+
+def _allow_calls(text: str, module: Module, names: list[str]) -> str:
+    """Calls may forbid inlining themselves: the attribute is taken from calls of these functions."""
+    wanted = set(names)
+    refusing = {g for g, words in module.attribute_groups.items() if "noinline" in words}
+    if not refusing:
+        return text
+
+    def allow(line: re.Match[str]) -> str:
+        called = _CALL.search(line.group(0))
+        if called is None or called.group(1).strip('"') not in wanted:
+            return line.group(0)
+        return re.sub(r"\) (#\d+)", lambda m: ")" if m.group(1) in refusing else m.group(0), line.group(0))
+
+    return re.sub(r"(?m)^.*\b(?:call|invoke) .*$", allow, text)
 
 
 def _marked_header(header: str, groups: dict[str, str]) -> str:

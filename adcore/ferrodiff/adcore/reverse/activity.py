@@ -14,7 +14,7 @@ from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.constants import ConstInt, Constant
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, Instruction, Load, Phi, Return, Select, Store
+from ferrodiff.adcore.ir.instructions import Call, ExtractValue, Instruction, Load, Phi, Return, Select, Store
 from ferrodiff.adcore.ir.types import (
     ArrayType,
     FloatType,
@@ -99,6 +99,7 @@ class Activity:
         self.calls = calls
         self.varied: set[Value] = set(active)
         self.objects: set[Value] = set()
+        self._touched: set[Value] = set()
         self.active_calls: set[Call] = set()
         self.demand: dict[Value, set[Path]] = {}
         self._instructions = [i for b in alias.cfg.order for i in b.instructions]
@@ -193,9 +194,14 @@ class Activity:
     def _touch(self, pointer: Value) -> None:
         """Varied data gets into the memory behind a pointer: its local objects have shadows from now on."""
         for root in self.alias.roots(pointer):
+            if isinstance(root, ExtractValue):
+                root = root.operands[0]
             if self.alias.is_local(root):
                 self.objects.add(root)
                 self.varied.add(root)
+            elif isinstance(root, Load) and root.pointer not in self.varied and root not in self._touched:
+                self._touched.add(root)
+                self._touch(root.pointer)
 
     # -- backwards -----------------------------------------------------------------------------------------
 

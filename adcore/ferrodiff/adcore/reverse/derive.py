@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ferrodiff.adcore.facts.alias import HARMLESS, UNKNOWN, Alias, Effect
+from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.facts.memtypes import Access, MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
@@ -23,6 +24,7 @@ from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suf
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
+from ferrodiff.adcore.reverse.retype import retype_pointers
 from ferrodiff.adcore.reverse.report import Report, describe
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import Frame, Slots
@@ -118,8 +120,6 @@ class Deriver:
         found = self._types.get(name)
         if found is None:
             self._types[name] = []
-            from ferrodiff.adcore.facts.cfg import Cfg
-
             layout = self.session.module.datalayout
             alias = Alias(function, Cfg(function), layout, self.effect)
             types = MemoryTypes(function, alias, layout, self.callee_types)
@@ -154,6 +154,7 @@ class Building:
         """Build everything."""
         late = self._prepare_thunk() if self.thunk is not None else None
         expand_reallocations(self.function)
+        retype_pointers(self.function, self._facts)
         shape = prepare(self.function, self.layout)
         self.alias = Alias(self.function, shape.cfg, self.layout, self.deriver.effect)
         self.memory = MemoryTypes(self.function, self.alias, self.layout, self.deriver.callee_types)
@@ -213,6 +214,11 @@ class Building:
         calls.finish()
         self.deriver.reports.append(describe(self.session, self.primal, tape))
         return derivative
+
+    def _facts(self) -> tuple[Alias, MemoryTypes]:
+        """Facts of the function as it stands."""
+        alias = Alias(self.function, Cfg(self.function), self.layout, self.deriver.effect)
+        return alias, MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types)
 
     # -- signature -----------------------------------------------------------------------------------------
 

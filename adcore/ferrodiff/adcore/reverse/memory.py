@@ -7,10 +7,10 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, Instruction, Load, Store
+from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Store
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
 from ferrodiff.adcore.lanes import Lanes
-from ferrodiff.adcore.reverse.activity import Activity, Path, leaf_type
+from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented
 from ferrodiff.adcore.reverse.calls import CallSweep
@@ -85,7 +85,16 @@ class MemorySweep:
             path = path[1:]
         return offset
 
+    def _check_known(self, insn: Load | Store, type: Type) -> None:
+        """Floats in memory that nothing is known about could be anybody's: no silent zero."""
+        if insn.pointer in self.activity.varied or not (holds_float(type) or holds_pointer(type)):
+            return
+        for root in self.activity.alias.roots(insn.pointer):
+            if isinstance(root, Cast) or (isinstance(root, Call) and not self.activity.alias.is_local(root)):
+                raise self.session.refuse("floats are reached through an address of unknown origin", insn)
+
     def _load(self, insn: Load) -> None:
+        self._check_known(insn, insn.type)
         if not self.activity.has_adjoint(insn):
             return
         for path in self.activity.leaves(insn):
@@ -98,6 +107,7 @@ class MemorySweep:
             self.lanes.store(total, places, align)
 
     def _store(self, insn: Store) -> None:
+        self._check_known(insn, insn.value.type)
         if insn.pointer not in self.activity.varied:
             self._check_lost(insn)
             return
@@ -110,7 +120,7 @@ class MemorySweep:
 
     def _check_lost(self, insn: Store) -> None:
         """Active data stored where there is no shadow would be lost without a word."""
-        if self.activity.has_adjoint(insn.value) and not self.calls.may_drop(insn.pointer):
+        if insn.value in self.activity.varied and not self.calls.may_drop(insn.pointer):
             raise self.session.refuse("active data is stored in memory that is Const", insn)
 
     def _places(self, pointer: Value, type: Type, path: Path, align: int | None) -> tuple[list[Value], int | None]:
