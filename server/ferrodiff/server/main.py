@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "run": "call one derivative and print the primal and its derivatives",
     "gradcheck": "compare one derivative with finite differences",
     "ir": "LLVM IR of a derivative at a stage, or the report of its tape",
+    "derive": "derivatives of functions in LLVM IR from any compiler",
     "doctor": "what is installed, what works and what is missing",
     "lsp": "the language server",
 }

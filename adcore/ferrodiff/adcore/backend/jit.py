@@ -118,8 +118,13 @@ class Jit:
         return int(self._library[name])
 
     def function(self, name: str, result: Any, *parameters: Any) -> Callable[..., Any]:
-        """An exported function as a ctypes callable: ``function('f', c_double, c_double)``."""
-        return ctypes.CFUNCTYPE(result, *parameters)(self.address(name))
+        """An exported function as a ctypes callable: ``function('f', c_double, c_double)``.
+
+        It keeps the code it calls alive until ``close``.
+        """
+        callable_ = ctypes.CFUNCTYPE(result, *parameters)(self.address(name))
+        callable_.owner = self  # type: ignore[attr-defined]
+        return callable_
 
     def close(self) -> None:
         """Free the code; its functions must not be called any more."""
