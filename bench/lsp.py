@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from typing import Any
 
 Json = dict[str, Any]
 _BLOCK = 10
+_PATIENCE = 300
+"""Seconds after which a server that does not answer ends the benchmark."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,13 @@ class Client:
 
     def __init__(self, command: list[str]) -> None:
         self.started = time.perf_counter()
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
         )
         self._ids = itertools.count(1)
 
@@ -277,7 +285,13 @@ class Session:
 
 def measure(peer: Peer, repeats: int) -> Json:
     """Figures in milliseconds that every peer has."""
+    signal.alarm(_PATIENCE)
     starts, firsts = [], []
+    # Writes what interpreters and servers keep for the next start.
+    warm = Session(peer, 10)
+    warm.open()
+    time.sleep(1.0)
+    warm.client.stop()
     for _ in range(max(3, repeats // 20)):
         session = Session(peer, 1000)
         starts.append(session.start)
@@ -308,6 +322,7 @@ def measure(peer: Peer, repeats: int) -> Json:
 
 def endurance(edits: int) -> Json:
     """Memory while typing: resident MiB after a tenth, a half and all of the edits."""
+    signal.alarm(_PATIENCE)
     session = Session(ferrodiff(), 1000)
     session.open()
     result: Json = {}

@@ -78,7 +78,7 @@ class FileAnalysis:
     def all_functions(self) -> tuple[Function, ...]:
         """Every function of the file outside macro calls, annotated or not, in document order of their scopes."""
         return tuple(
-            [shifted(f, placed.start) for placed in self.chunks for f in self._every_function(placed)]
+            [shifted(f, placed.start) for placed in self.chunks for f in self.every_function(placed)]
         )
 
     @cached_property
@@ -104,7 +104,7 @@ class FileAnalysis:
         """Items of the value namespace in the scopes that hold annotations, and at the file's root."""
         return tuple([shifted(n, placed.start) for placed in self.chunks for n in placed.chunk.found.names])
 
-    def _every_function(self, placed: PlacedChunk) -> tuple[Function, ...]:
+    def every_function(self, placed: PlacedChunk) -> tuple[Function, ...]:
         chunk = placed.chunk
         if chunk.every_function is None:
             walker = Walker(chunk.text, placed.start, self.aliases, None)

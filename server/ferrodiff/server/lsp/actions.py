@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import every_function_near, functions_near
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test
 from ferrodiff.analysis.text import SourceText, Span
@@ -43,7 +44,7 @@ def actions_at(analysis: FileAnalysis, within: Span, silenced: Callable[[int], b
     """Every action for a range; `silenced` says which diagnostics (by index) the user has switched off."""
     found = list(_fixes(analysis, within, silenced))
     found += _fix_all(analysis, silenced)
-    for function in analysis.functions:
+    for function in functions_near(analysis, within):
         for annotation in function.annotations:
             if annotation.span.touches(within.start) or within.covers(annotation.span):
                 found += _for_annotation(analysis, function, annotation)
@@ -148,9 +149,8 @@ def _function_at(analysis: FileAnalysis, offset: int) -> Function | None:
     """The function in whose header (attributes to the opening brace) a caret stands."""
     inside = [
         function
-        for function in analysis.all_functions
-        if function.span.touches(offset)
-        and (function.body_span is None or offset <= function.body_span.start)
+        for function in every_function_near(analysis, Span(offset, offset))
+        if function.body_span is None or offset <= function.body_span.start
     ]
     return min(inside, key=lambda f: f.span.length) if inside else None
 

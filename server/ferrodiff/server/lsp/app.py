@@ -189,13 +189,22 @@ class FerrodiffServer(LanguageServer):
 
     def derivatives_named(self, name: str, uri: str | None = None) -> list[Derivative]:
         """The derivatives called `name`; those of file `uri` alone if it has any."""
-        found = [derivative for derivative in self.derivatives() if derivative.name == name]
-        here = [
-            derivative
-            for derivative in found
-            if uri is not None and same_uri(derivative.uri) == same_uri(uri)
-        ]
-        return here or found
+        from ferrodiff.analysis.local import derivatives_called
+        from ferrodiff.server.lsp.index import Derivative
+
+        found: list[Derivative] = []
+        for known, _, analysis in self.analyses():
+            here = [Derivative(known, analysis.source, *pair) for pair in derivatives_called(analysis, name)]
+            if here and uri is not None and same_uri(known) == same_uri(uri):
+                return here
+            found += here
+        return found
+
+    def derivative_names(self) -> frozenset[str]:
+        """The names of every derivative of the workspace."""
+        from ferrodiff.analysis.local import derivative_names
+
+        return frozenset().union(*(derivative_names(analysis) for _, _, analysis in self.analyses()))
 
     async def build_index(self, folders: list[Path] | None = None) -> None:
         """Reads the workspace's Rust files, in steps so that requests are answered in between."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import every_function_near, function_names
 from ferrodiff.analysis.model import Annotation, Argument, Function, Mode
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
@@ -95,9 +96,7 @@ def _names(
     analysis: FileAnalysis, function: Function, annotation: Annotation, replaces: Span
 ) -> Iterator[Suggestion]:
     base = function.bare_name
-    taken = {f.bare_name for f in analysis.all_functions} | {
-        a.name for f in analysis.functions for a in f.annotations if a is not annotation
-    }
+    taken = function_names(analysis) - {annotation.name}
     ending = "jvp" if annotation.mode is Mode.FORWARD else "grad"
     for rank, name in enumerate(
         (f"d{base}", f"d_{base}", f"{base}_{ending}", f"{base}_{annotation.mode.value}")
@@ -219,7 +218,8 @@ def _whole(analysis: FileAnalysis, offset: int) -> Iterator[Suggestion]:
 def next_function(analysis: FileAnalysis, offset: int) -> Function | None:
     """The function that an attribute at a caret would belong to."""
     source = analysis.source
-    following = [f for f in analysis.all_functions if f.item_text_span.start >= offset and f.body_span]
+    ahead = every_function_near(analysis, Span(offset, offset + _FAR))
+    following = [f for f in ahead if f.item_text_span.start >= offset and f.body_span]
     if not following:
         return None
     function = min(following, key=lambda f: f.item_text_span.start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from ferrodiff.server.lsp.settings import Settings
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
+
+logger = logging.getLogger(__name__)
 
 MAXIMUM = 1000
 _SEVERITIES = {
@@ -241,7 +244,11 @@ class Pusher:
         opened = self._server.documents.get(uri)
         if opened is None:
             return
-        items = current(self._server, opened.uri, opened.analysis)
+        try:
+            items = current(self._server, opened.uri, opened.analysis)
+        except Exception:
+            logger.exception("diagnostics of %s failed", opened.uri)
+            items = []
         self._server.text_document_publish_diagnostics(
             t.PublishDiagnosticsParams(uri=opened.uri, diagnostics=items, version=opened.version)
         )

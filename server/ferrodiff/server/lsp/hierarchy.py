@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import every_function_near
 from ferrodiff.analysis.model import Function
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of, same_uri
@@ -123,7 +124,11 @@ def callers(analysis: FileAnalysis, name: str) -> list[tuple[Function, list[Span
     """The functions that use a derivative, with the places where they do."""
     found: dict[Span, tuple[Function, list[Span]]] = {}
     for mention in mentions_in(analysis, [name]):
-        inside = [f for f in analysis.all_functions if f.body_span and mention.span.start in f.body_span]
+        inside = [
+            f
+            for f in every_function_near(analysis, mention.span)
+            if f.body_span and mention.span.start in f.body_span
+        ]
         if inside:
             function = min(inside, key=lambda f: f.span.length)
             found.setdefault(function.span, (function, []))[1].append(mention.span)

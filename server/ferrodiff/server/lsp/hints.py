@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.mentions import Mention
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import Span
@@ -91,7 +92,7 @@ def result_hint(annotation: Annotation, records: list[Record]) -> Hint | None:
 def document_hints(server: FerrodiffServer, opened: OpenDocument, within: Span) -> Iterator[Hint]:
     """All hints that stand in a range."""
     settings = server.settings
-    for function in opened.analysis.functions:
+    for function in functions_near(opened.analysis, within):
         for annotation in function.annotations:
             if annotation.span.end < within.start or annotation.span.start > within.end:
                 continue
@@ -114,7 +115,7 @@ def document_hints(server: FerrodiffServer, opened: OpenDocument, within: Span) 
 
 def all_calls(server: FerrodiffServer, opened: OpenDocument) -> tuple[Mention, ...]:
     """Uses of any derivative in an open file, found once per text and set of names."""
-    names = frozenset(derivative.name for derivative in server.derivatives())
+    names = server.derivative_names()
     known = opened.memo.get("calls")
     if isinstance(known, tuple) and known[0] == names:
         found: tuple[Mention, ...] = known[1]

@@ -66,7 +66,7 @@ class WorkspaceIndex:
             self.forget(path)
             return False
         analysis = analyse(data.decode("utf-8", "replace"))
-        if not analysis.functions and not analysis.diagnostics:
+        if not any(placed.chunk.found.functions for placed in analysis.chunks) and not analysis.diagnostics:
             self.forget(path)
             return False
         self._files[path] = analysis

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as t
 
+from ferrodiff.analysis.local import derivatives_called
 from ferrodiff.analysis.text import Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.places import Part, Place, mentions_in, parameter_of, place_at
@@ -91,9 +92,8 @@ def highlight(server: FerrodiffServer, params: t.DocumentHighlightParams) -> lis
         return None
     marks = [
         mark(annotation.name_span, t.DocumentHighlightKind.Write)
-        for function in opened.analysis.functions
-        for annotation in function.annotations
-        if annotation.name == target.name and annotation.name_span is not None
+        for _, annotation in derivatives_called(opened.analysis, target.name)
+        if annotation.name_span is not None
     ]
     return marks + [
         mark(mention.span, t.DocumentHighlightKind.Read) for mention in document_mentions(opened, target.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.mentions import Mention, mentions
 from ferrodiff.analysis.model import Annotation, Argument, Function, Parameter
 from ferrodiff.analysis.text import Span
@@ -43,9 +44,7 @@ class Place:
 
 def place_at(analysis: FileAnalysis, offset: int) -> Place | None:
     """The part that a caret at `offset` stands in or touches."""
-    for function in analysis.functions:
-        if not function.span.touches(offset):
-            continue
+    for function in functions_near(analysis, Span(offset, offset)):
         for annotation in function.annotations:
             if annotation.span.touches(offset):
                 return _in_annotation(function, annotation, offset)
@@ -89,8 +88,14 @@ def activity_slot(annotation: Annotation, offset: int) -> int | None:
 
 def mentions_in(analysis: FileAnalysis, names: Iterable[str]) -> tuple[Mention, ...]:
     """Uses of derivatives in a file, outside of annotations."""
-    spans = [annotation.span for function in analysis.functions for annotation in function.annotations]
     found = mentions(analysis.source, names, lambda: [f.item_text_span for f in analysis.all_functions])
-    if not spans:
-        return found
-    return tuple(mention for mention in found if not any(span.covers(mention.span) for span in spans))
+    return tuple(mention for mention in found if not _annotates(analysis, mention.span))
+
+
+def _annotates(analysis: FileAnalysis, span: Span) -> bool:
+    """Whether a span lies in an annotation."""
+    return any(
+        annotation.span.covers(span)
+        for function in functions_near(analysis, span)
+        for annotation in function.annotations
+    )

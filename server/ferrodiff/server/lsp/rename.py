@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 from pygls.exceptions import JsonRpcException
 
+from ferrodiff.analysis.local import function_names
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.navigation import declarations, uses
 from ferrodiff.server.lsp.targets import Target, target_at
@@ -58,8 +59,7 @@ def _taken(server: FerrodiffServer, target: Target) -> frozenset[str]:
     files = {derivative.uri for derivative in target.derivatives}
     for uri, _, analysis in server.analyses():
         if uri in files:
-            names |= {function.bare_name for function in analysis.all_functions}
-            names |= {a.name for function in analysis.functions for a in function.annotations if a.name}
+            names |= function_names(analysis)
     return frozenset(names)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import derivatives_called
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import same_uri
@@ -103,15 +104,11 @@ class ResultStore:
         if not records:
             return []
         result: dict[tuple[int, str], Finding] = {}
-        lines = {
-            annotation.name: analysis.source.line_of(function.span.start)
-            for function in analysis.functions
-            for annotation in function.annotations
-        }
         for record in records:
-            line = lines.get(record.derivative)
-            if line is None:
+            found = derivative_of(analysis, record.derivative)
+            if found is None:
                 continue
+            line = analysis.source.line_of(found[0].span.start)
             for finding in record.findings:
                 placed = _placed(analysis.source, finding, line - record.function_line)
                 if placed is not None:
@@ -135,8 +132,4 @@ def _placed(source: SourceText, finding: Finding, shift: int) -> Finding | None:
 
 def derivative_of(analysis: FileAnalysis, name: str) -> tuple[Function, Annotation] | None:
     """The function and annotation that make the derivative `name`."""
-    for function in analysis.functions:
-        for annotation in function.annotations:
-            if annotation.name == name:
-                return function, annotation
-    return None
+    return next(iter(derivatives_called(analysis, name)), None)

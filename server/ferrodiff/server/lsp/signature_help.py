@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.mentions import call_around
 from ferrodiff.analysis.model import Annotation, Function
+from ferrodiff.analysis.text import Span
 from ferrodiff.server.lsp.convert import offset_at
 from ferrodiff.server.lsp.generated import choices_for, rows_of, signature_of
 from ferrodiff.server.lsp.halftyped import closed_at
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 def annotation_at(analysis: FileAnalysis, offset: int) -> tuple[Function, Annotation] | None:
     """The annotation whose argument list holds a caret at `offset`."""
-    for function in analysis.functions:
+    for function in functions_near(analysis, Span(offset, offset)):
         for annotation in function.annotations:
             inside = annotation.list_span
             if inside is None or not inside.start < offset:

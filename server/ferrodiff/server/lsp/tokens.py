@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.model import Annotation
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import span_of
@@ -36,7 +37,7 @@ def encoded(analysis: FileAnalysis, within: Span, encoding: str) -> list[int]:
     """The protocol's five numbers per token, relative to the token before."""
     spans = [
         token
-        for function in analysis.functions
+        for function in functions_near(analysis, within)
         for annotation in function.annotations
         if annotation.span.start <= within.end and annotation.span.end >= within.start
         for token in tokens_of(annotation)
