@@ -183,8 +183,16 @@ def panic_strategy(crate: Crate, options: BuildOptions) -> str:
 
 
 def _code_flags(crate: Crate, options: BuildOptions) -> list[str]:
-    flags = [f"-Copt-level={options.opt_level}", "-Cno-prepopulate-passes", "-Ccodegen-units=1"]
+    """Flags that decide about the generated code.
+
+    Below level 2 rustc calls the standard library's own instances of generic functions (`Vec`'s, for one),
+    which come without a body to differentiate. So rustc is always asked for level 2 at least, and `-O 0` and
+    `-O 1` keep what else they mean: checks in the program, and less work for LLVM.
+    """
+    flags = [f"-Copt-level={max(options.opt_level, 2)}", "-Cno-prepopulate-passes", "-Ccodegen-units=1"]
     flags += ["-Cdebuginfo=line-tables-only", f"-Cpanic={panic_strategy(crate, options)}"]
+    if options.opt_level == 0:
+        flags += ["-Cdebug-assertions=on", "-Coverflow-checks=on"]
     if options.cpu != "generic":
         flags.append(f"-Ctarget-cpu={options.cpu}")
     return flags
