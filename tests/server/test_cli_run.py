@@ -1,0 +1,177 @@
+"""`ferrodiff run`, `gradcheck` and `ir`: one derivative, from file to numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferrodiff.server.main import main
+
+pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc")
+
+TEXT = """#![feature(autodiff)]
+use std::autodiff::{autodiff_forward, autodiff_reverse};
+
+// ferrodiff: x = [0.5, 1.0], k = 2.0
+#[autodiff_forward(jvp, Dual, Const, Dual)]
+#[autodiff_reverse(grad, Duplicated, Const, Active)]
+fn energy(x: &[f64], k: f64) -> f64 {
+    x.iter().map(|v| 0.5 * k * v * v).sum()
+}
+
+#[autodiff_forward(troubled_jvp, Const, Dual, Dual)]
+fn troubled(kind: u32, x: f64) -> f64 {
+    match kind {
+        0 => panic!("no such \\"kind\\""),
+        1 => loop { std::hint::black_box(x); },
+        2 => { let mut all: Vec<Vec<f64>> = vec![]; loop { all.push(vec![x; 1 << 22]); std::hint::black_box(&all); } }
+        3 => std::process::exit(7),
+        4 => { println!("printed"); 2.0 * x }
+        _ => unsafe { *(8 as *const f64) },
+    }
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FERRODIFF_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "a.rs").write_text(TEXT)
+    return tmp_path
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = main([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_forward_derivative_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, data = as_json(capsys, "run", "a.rs", "jvp")
+    assert code == 0 and data["outcome"] == "ok" and not data["cached"]
+    values = {(item["name"], item["role"]): item["data"] for item in data["values"]}
+    assert values["x", "input"] == [0.5, 1.0]
+    assert values["return", "primal"] == 1.25
+    assert values["return", "tangent"] == 1.0
+    assert (data["mode"], data["width"], data["line"], data["file"]) == ("forward", 1, 5, "a.rs")
+
+
+def test_a_second_run_is_cached(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = as_json(capsys, "run", "a.rs", "jvp"), as_json(capsys, "run", "a.rs", "jvp")
+    assert not first[1]["cached"] and second[1]["cached"]
+    assert first[1]["values"] == second[1]["values"]
+    assert not as_json(capsys, "run", "a.rs", "jvp", "--arg", "k=3.0")[1]["cached"]
+    assert not as_json(capsys, "run", "a.rs", "jvp", "--fresh")[1]["cached"]
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "a.rs", "grad", "--arg", "x=vec![3.0, 4.0]"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["grad:", "reverse", "derivative", "of", "`energy`"]
+    assert ["primal", "return", "25.0"] in lines
+    assert ["gradient", "dx_0", "[6.0,", "8.0]"] in lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "words"),
+    [
+        (0, "panic", 'panicked at a.rs:14:14: no such "kind"'),
+        (1, "timeout", "stopped after 1 seconds"),
+        (2, "out of memory", "out of memory (limit 256 MiB)"),
+        (3, "exit", "exit code 7"),
+        (5, "crash", "SIGSEGV"),
+    ],
+)
+def test_troubles_are_told_apart(
+    capsys: pytest.CaptureFixture[str], kind: int, outcome: str, words: str
+) -> None:
+    options = ["--arg", f"kind={kind}", "--timeout", "1", "--memory", "256"]
+    code, data = as_json(capsys, "run", "a.rs", "troubled_jvp", *options)
+    assert code == 1
+    assert data["outcome"] == outcome and words in data["message"]
+
+
+def test_what_the_program_prints_is_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    code, data = as_json(capsys, "run", "a.rs", "troubled_jvp", "--arg", "kind=4", "--arg", "x=1.5")
+    assert code == 0 and set(data["printed"].split()) == {"printed"}
+    assert {"name": "return", "role": "primal", "lane": 0, "text": "3.0", "data": 3.0} in data["values"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["a.rs", "nothing"], 1, "no derivative is called `nothing`"),
+        (["a.rs", "jvp", "--arg", "nothing=1"], 1, "no parameter `nothing`"),
+        (["a.rs", "jvp", "--arg", "x"], 2, "NAME=EXPRESSION"),
+        (["a.rs", "jvp", "--arg", "x=[1.0,"], 1, "error"),
+        (["a.rs", "jvp", "--timeout", "0"], 2, "seconds"),
+        (["b.rs", "jvp"], 2, "cannot read `b.rs`"),
+    ],
+)
+def test_wrong_requests(
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
+) -> None:
+    assert main(["run", *words]) == code
+    captured = capsys.readouterr()
+    assert (
+        message in captured.err and "Traceback" not in captured.err and "internal error" not in captured.err
+    )
+
+
+def test_an_unsaved_buffer(folder: Path) -> None:
+    text = TEXT.replace("0.5 * k", "1.5 * k")
+    command = [sys.executable, "-m", "ferrodiff.server", "run", "a.rs", "jvp", "--unsaved", "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    values = {(item["name"], item["role"]): item["data"] for item in json.loads(done.stdout)["values"]}
+    assert values["return", "tangent"] == 3.0
+
+
+def test_gradcheck_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("jvp", "grad"):
+        code, data = as_json(capsys, "gradcheck", "a.rs", name)
+        assert code == 0 and data["passed"] and data["components"] == 2
+        assert len(data["curve"]) >= 5
+
+
+def test_gradcheck_sees_a_function_that_is_not_smooth(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "use std::autodiff::*;\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x.abs() }\n"
+    (folder / "b.rs").write_text(text)
+    code, data = as_json(capsys, "gradcheck", "b.rs", "df", "--arg", "x=0.0")
+    assert code == 1 and not data["passed"]
+    assert data["worst"]["input"] == "x" and "differences say 0" in data["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--stage", "primal"], ["define", "energy"]),
+        (["--stage", "derivative"], ["define", "grad"]),
+        (["--stage", "optimized"], ["define", "; a.rs:"]),
+        (["--raw"], ["!dbg", "attributes #"]),
+        (["--module"], ["target datalayout"]),
+        (["--asm"], [".text"]),
+        (["--report"], ["grad keeps"]),
+    ],
+)
+def test_ir(capsys: pytest.CaptureFixture[str], options: list[str], words: list[str]) -> None:
+    assert main(["ir", "a.rs", "grad", *options]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in words)
+
+
+def test_optimized_code_has_no_trace_of_the_markers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ir", "a.rs", "jvp", "--module"]) == 0
+    assert "__ferrodiff_forward" not in capsys.readouterr().out
+
+
+def test_ir_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ir", "a.rs", "jpv"]) == 1
+    assert "did you mean `jvp`?" in capsys.readouterr().err
