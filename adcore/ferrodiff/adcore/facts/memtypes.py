@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
-from ferrodiff.adcore.ir.constants import ConstInt
+from ferrodiff.adcore.ir.constants import ConstInt, Constant, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, Load, Phi, Select, Store
-from ferrodiff.adcore.ir.types import ArrayType, FloatType, PointerType, StructType, Type, VectorType
+from ferrodiff.adcore.ir.types import ArrayType, FloatType, PointerType, StructType, Type, VectorType, ptr
 from ferrodiff.adcore.ir.values import Function, Value
 
 
@@ -32,9 +32,13 @@ class Layout:
         return self.cells.get(offset % self.stride if self.stride else offset)
 
 
+ANYWHERE = -(1 << 60)
+"""The offset of an access of which no offset is known."""
+
+
 @dataclass(frozen=True)
 class Access:
-    """A scalar of ``type`` at ``offset`` plus multiples of ``stride``; offset -1: anywhere."""
+    """A scalar of ``type`` at ``offset`` plus multiples of ``stride``; ``ANYWHERE`` if that is not known."""
 
     offset: int
     stride: int
@@ -61,6 +65,7 @@ class MemoryTypes:
         self._accesses: dict[Value, list[Access]] = {}
         self._link: dict[Value, Value] = {}
         self._layouts: dict[Value, Layout] = {}
+        self._pointees: dict[Value, dict[int, Value]] = {}
         for block in alias.cfg.order:
             for insn in block.instructions:
                 self._collect(insn)
@@ -141,8 +146,12 @@ class MemoryTypes:
     def _collect(self, insn: Instruction) -> None:
         if isinstance(insn, Load):
             self._add(insn.pointer, insn.type)
+            if isinstance(insn.type, PointerType):
+                self._point(insn.pointer, insn)
         elif isinstance(insn, Store):
             self._add(insn.pointer, insn.value.type)
+            if isinstance(insn.value.type, PointerType):
+                self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
             self._join_copy(insn.args[0], insn.args[1])
         elif isinstance(insn, Call) and self.callee is not None:
@@ -161,9 +170,11 @@ class MemoryTypes:
     def _add_access(self, pointer: Value, access: Access) -> None:
         place = self._place(pointer)
         for root in self.alias.roots(pointer):
+            if _is_nowhere(root):
+                continue
             known = self._accesses.setdefault(root, [])
-            if place is None or access.offset < 0:
-                known.append(Access(-1, 0, access.type))
+            if place is None or access.offset == ANYWHERE:
+                known.append(Access(ANYWHERE, 0, access.type))
             else:
                 known.append(Access(place[0] + access.offset, gcd(place[1], access.stride), access.type))
 
@@ -226,10 +237,32 @@ class MemoryTypes:
         return root
 
     def _union(self, a: Value, b: Value) -> None:
-        a, b = self._find(a), self._find(b)
-        if a is not b:
+        work = [(a, b)]
+        while work:
+            a, b = (self._find(v) for v in work.pop())
+            if a is b or _is_nowhere(a) or _is_nowhere(b):
+                continue
             self._link[a] = b
             self._layouts.clear()
+            targets = self._pointees.setdefault(b, {})
+            for offset, target in self._pointees.pop(a, {}).items():
+                if offset in targets:
+                    work.append((target, targets[offset]))
+                else:
+                    targets[offset] = target
+
+    def _point(self, place: Value, value: Value) -> None:
+        """Memory at ``place`` holds ``value``: all that is stored in or loaded from one cell is one class."""
+        where = self._place(place)
+        if where is None:
+            return
+        offset = where[0] % where[1] if where[1] else where[0]
+        for root in self.alias.roots(place):
+            if _is_nowhere(root):
+                continue
+            target = self._pointees.setdefault(self._find(root), {}).setdefault(offset, _Pointee())
+            for origin in self.alias.roots(value):
+                self._union(origin, target)
 
     def _layout_of_class(self, leader: Value) -> Layout:
         found = self._layouts.get(leader)
@@ -247,10 +280,11 @@ class MemoryTypes:
         if len(kinds) == 1:
             only = next(iter(kinds))
             width = self.layout.store_size(only)
-            if all(a.offset >= 0 and a.offset % width == 0 for a in accesses):
+            steps = (s for a in accesses for s in (a.offset, a.stride))
+            if all(a.offset != ANYWHERE for a in accesses) and all(s % width == 0 for s in steps):
                 return Layout(width, {0: only})
         for access in accesses:
-            if access.offset < 0:
+            if access.offset == ANYWHERE or (access.offset < 0 and not result.stride):
                 result.conflict = True
             offset = access.offset % result.stride if result.stride else access.offset
             before = result.cells.setdefault(offset, access.type)
@@ -258,6 +292,21 @@ class MemoryTypes:
                 result.cells[offset] = _stronger(before, access.type)
                 result.conflict = result.conflict or result.cells[offset] is _CLASH
         return result
+
+
+class _Pointee(Value):
+    """Stands for whatever a cell of memory points to."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.type = ptr
+        self.ref = "pointee"
+
+
+def _is_nowhere(root: Value) -> bool:
+    """Null and dangling addresses: no memory is behind them."""
+    return isinstance(root, Constant) and not isinstance(root, GlobalRef)
 
 
 _CLASH = StructType(())
@@ -287,8 +336,34 @@ def _gep_place(gep: GetElementPtr, layout: DataLayout) -> tuple[int, int]:
         if isinstance(index, ConstInt):
             total += index.value * size
         else:
-            step = gcd(step, size)
+            step = gcd(step, size * factor(index))
     return total, step
+
+
+def factor(value: Value, depth: int = 6) -> int:
+    """A number that divides an integer value, as far as its computation shows."""
+    if isinstance(value, ConstInt):
+        return abs(value.value)
+    if not isinstance(value, Instruction) or depth == 0:
+        return 1
+    parts = [factor(v, depth - 1) for v in value.operands] if value.opcode in _FACTORED else []
+    last = value.operands[-1] if value.operands else None
+    if value.opcode == "mul":
+        return parts[0] * parts[1]
+    if value.opcode == "shl" and isinstance(last, ConstInt):
+        return parts[0] << last.value
+    if value.opcode in ("add", "sub"):
+        return gcd(parts[0], parts[1])
+    if value.opcode in ("sext", "zext", "freeze"):
+        return parts[0]
+    if value.opcode == "and" and isinstance(last, ConstInt):
+        return max(parts[0], last.value & -last.value)
+    if value.opcode == "select":
+        return gcd(factor(value.operands[1], depth - 1), factor(value.operands[2], depth - 1))
+    return 1
+
+
+_FACTORED = frozenset("mul shl add sub sext zext freeze and".split())
 
 
 def flatten(type: Type, layout: DataLayout) -> list[tuple[int, Type]]:

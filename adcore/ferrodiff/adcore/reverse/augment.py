@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, Constant, GlobalRef, const_int, poison, zero
+from ferrodiff.adcore.ir.constants import ConstInt, Constant, const_int, poison, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -34,8 +34,6 @@ from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
 from ferrodiff.adcore.session import Session
 
-import os
-DEBUG=os.environ.get('DBG')
 SHADOW_HEADER = 16
 """Bytes before a shadow allocation; the first eight tell whether the primal freed its block."""
 
@@ -59,6 +57,7 @@ class Augmented:
         slots: Slots,
         width: int,
         generated_call: Callable[[Call], None],
+        is_ours: Callable[[Value], bool],
     ) -> None:
         self.session = session
         self.function = function
@@ -68,6 +67,7 @@ class Augmented:
         self.slots = slots
         self.width = width
         self.generated_call = generated_call
+        self.is_ours = is_ours
         self.layout: DataLayout = session.module.datalayout
         self.builder = Builder(function)
         self.shadow: dict[Value, Lane] = {}
@@ -159,7 +159,7 @@ class Augmented:
     def _store(self, insn: Store) -> None:
         if not holds_pointer(insn.value.type) or insn.pointer not in self.activity.varied:
             return
-        if not all(self.alias.is_local(r) or _is_loaded(r) for r in self.alias.roots(insn.pointer)):
+        if not all(self.is_ours(r) for r in self.alias.roots(insn.pointer)):
             raise self.session.refuse(
                 "a reference is stored in memory that belongs to the caller, so its shadow would change place",
                 insn,
@@ -283,10 +283,7 @@ class Augmented:
             self.has_frees = True
             return
         for root in self.alias.roots(pointer):
-            if isinstance(root, Constant) and not isinstance(root, GlobalRef):
-                continue
-            if not self.alias.is_local(root) and not (_is_loaded(root) and self._from_local(root)):
-                if DEBUG: print("ROOT", root)
+            if not self.is_ours(root):
                 raise self.session.refuse(
                     "memory that the function was given is freed or reallocated",
                     insn,
@@ -297,19 +294,6 @@ class Augmented:
         builder.store(const_int(i64, 1), place, 8)
         assert insn.parent is not None
         insn.parent.remove(insn)
-
-    def _from_local(self, root: Value) -> bool:
-        assert isinstance(root, (Load, ExtractValue))
-        if isinstance(root, ExtractValue):
-            inner = root.operands[0]
-            return not isinstance(inner, Load) or self._from_local(inner)
-        return all(
-            self.alias.is_local(r) or (_is_loaded(r) and self._from_local(r)) for r in self.alias.roots(root.pointer)
-        )
-
-
-def _is_loaded(root: Value) -> bool:
-    return isinstance(root, (Load, ExtractValue))
 
 
 def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...], int]]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction
+from ferrodiff.adcore.ir.constants import Constant, GlobalRef
+from ferrodiff.adcore.ir.instructions import Call, ExtractValue, GetElementPtr, Instruction, Invoke, Load
 from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes
@@ -34,7 +35,8 @@ class Wanted:
     """Which derivative of a function is wanted.
 
     ``active`` says of each parameter whether it has a shadow or a gradient; ``droppable`` are the inactive
-    pointers through which results may leave without a derivative.
+    pointers through which results may leave without a derivative; ``owned`` are pointers to memory that the
+    derivative itself made, so that it may be freed by it.
     """
 
     function: str
@@ -43,6 +45,7 @@ class Wanted:
     droppable: frozenset[int] = frozenset()
     split: bool = False
     exclusive_shadows: bool = False
+    owned: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)
@@ -101,6 +104,7 @@ class CallFacts:
         self.alias = alias
         self.late = late
         self.const_ranges = const_ranges
+        self._ours: dict[Value, bool] = {}
 
     def is_generated(self, call: Call) -> bool:
         """Whether the callee has a body that is differentiated."""
@@ -113,8 +117,37 @@ class CallFacts:
             k for k, a in enumerate(call.args) if not active[k] and isinstance(a.type, PointerType) and self.may_drop(a)
         )
         split = self.late is None or self.late.call is not call
-        wanted = Wanted(call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split)
+        owned = frozenset(k for k, a in enumerate(call.args) if active[k] and self._owns(a))
+        wanted = Wanted(call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned)
         return self.derive(wanted)
+
+    def _owns(self, pointer: Value) -> bool:
+        if not isinstance(pointer.type, PointerType):
+            return False
+        roots = self.alias.roots(pointer)
+        return bool(roots) and all(self.is_ours(r) for r in roots)
+
+    def is_ours(self, root: Value) -> bool:
+        """Whether a root is memory that this derivative made, or an address it keeps in such memory."""
+        if isinstance(root, Constant):
+            return not isinstance(root, GlobalRef)
+        if isinstance(root, Argument):
+            return root.index in self.wanted.owned and self.const_ranges is None
+        if self.alias.is_local(root):
+            return True
+        known = self._ours.get(root)
+        if known is None:
+            self._ours[root] = True
+            known = self._ours[root] = self._comes_from_ours(root)
+        return known
+
+    def _comes_from_ours(self, root: Value) -> bool:
+        if isinstance(root, ExtractValue):
+            inner = root.operands[0]
+            return isinstance(inner, Call) or self.is_ours(inner)
+        if isinstance(root, Load):
+            return all(self.is_ours(r) for r in self.alias.roots(root.pointer))
+        return isinstance(root, Call)
 
     def argument_leaves(self, call: Call, activity: Activity) -> list[list[Path]]:
         """For every argument the floats in it that get gradients."""
@@ -173,6 +206,7 @@ class CallSweep:
         self.builder: Builder = lanes.builder
         self.records: dict[Call, Value] = {}
         self._replaced: dict[Instruction, Value | None] = {}
+        self._ending: dict[Block, Instruction] = {}
 
     def is_generated(self, call: Call) -> bool:
         """Whether the callee has a body that is differentiated."""
@@ -194,13 +228,13 @@ class CallSweep:
                 assert insn.parent is not None
                 insn.parent.remove(insn)
             return
-        if call.opcode != "call":
-            raise self.session.refuse("a call that may unwind through clean-up code is differentiated apart", call)
         derivative = self.facts.derivative_of(call, self.activity)
         width = self.lanes.width
         scratch = Block("call")
         builder = Builder(self.augmented.function, scratch)
         made = builder.call(derivative.forward, derivative.forward.return_type, self._arguments(call, derivative))
+        if isinstance(call, Invoke):
+            made = self._invoke(call, made, scratch)
         place = 0
         result: Value | None = None
         if call.type is not void:
@@ -220,12 +254,28 @@ class CallSweep:
             args.extend(self.augmented.of(call.args[k]))
         return args
 
+    def _invoke(self, call: Invoke, made: Call, scratch: Block) -> Call:
+        """The same call, leaving its block by the same edges as the primal's."""
+        new = Invoke(made.callee, made.function_type, list(made.operands), made.name)
+        new.calling_convention = made.calling_convention
+        new.normal, new.unwind = call.normal, call.unwind
+        scratch.instructions[:] = [new]
+        new.parent = scratch
+        return new
+
     def _replace(self, call: Call, new: list[Instruction], result: Value | None) -> None:
         """Put the new call before the old one, which stands for its result until ``finish``."""
         block = call.parent
         assert block is not None
-        for each in new:
-            block.insert_before(call, each)
+        if isinstance(call, Invoke):
+            self._ending[block] = new[0]
+            place = Builder(self.augmented.function).position_at_start(call.normal).before
+            for each in new[1:]:
+                assert place is not None
+                call.normal.insert_before(place, each)
+        else:
+            for each in new:
+                block.insert_before(call, each)
         self._replaced[call] = result
 
     def finish(self) -> None:
@@ -239,6 +289,8 @@ class CallSweep:
 
         for block in self.augmented.function.blocks:
             block.instructions = [i for i in block.instructions if i not in self._replaced]
+            if block in self._ending:
+                block.append(self._ending[block])
             for insn in block.instructions:
                 insn.map_inputs(new_value)
 

@@ -91,7 +91,8 @@ class Deriver:
         """The derivative of a thunk: `void (args, args shadow.., result, result shadow..)`, packed by lanes."""
         seeded = request.result_activity not in ("None", "Const")
         special = Thunk(request.const_ranges, request.args_size, request.result_size, seeded)
-        wanted = Wanted(thunk.name, (True, seeded), False)
+        dropped = frozenset() if seeded else frozenset({1})
+        wanted = Wanted(thunk.name, (True, seeded), False, dropped)
         return Building(self, wanted, thunk, special).run()
 
     # -- facts about callees -------------------------------------------------------------------------------
@@ -178,6 +179,7 @@ class Building:
             self.slots,
             self.deriver.width,
             lambda call: calls.forward(call),
+            facts.is_ours,
         )
         recall = Recall(shape, self.alias, self.slots, tape, augmented.twin, lanes.builder)
         recall.shadowed = augmented.shadow
@@ -322,10 +324,7 @@ class Building:
         sizes = (self.thunk.args_size, self.thunk.result_size)
         values, result = self.parameters[0], self.parameters[1]
         incoming = [self._parameter(self.function, ptr, f"{a.name}.shadow", []) for a in (values, result)]
-        ordered = [values, incoming[0], result, incoming[1]]
-        for index, argument in enumerate(ordered):
-            argument.index = index
-        self.function.arguments = ordered
+        self.function.arguments = [values, incoming[0], result, incoming[1]]
         for argument, shadow, size in zip((values, result), incoming, sizes, strict=True):
             lanes: list[Value] = [shadow]
             for lane in range(1, self.deriver.width):

@@ -14,7 +14,7 @@ from ferrodiff.adcore.facts.loops import Loop, Loops, TripCount, affine_phi, tri
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, const_int
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import BinaryOp, Branch, Call, Instruction, Phi, Return, Switch
+from ferrodiff.adcore.ir.instructions import BinaryOp, Branch, Call, Instruction, Invoke, Phi, Return, Switch
 from ferrodiff.adcore.ir.types import i64, void
 from ferrodiff.adcore.ir.values import Block, Function, Value
 
@@ -119,6 +119,8 @@ def _split_repeated_targets(function: Function) -> None:
             block.remove(last)
             block.append(Branch([target]))
             _drop_repeated_sources(target)
+        elif isinstance(last, Invoke) and last.type is not void:
+            split_edges(function, [block], last.normal, "normal")
         elif isinstance(last, Switch):
             for target in {t for t in last.targets if last.targets.count(t) > 1}:
                 split_edges(function, [block], target)

@@ -1,0 +1,686 @@
+"""Activity: which values of a function have a shadow, given which arguments do.
+
+A value is *active* if derivative information may reach it, or if it addresses memory that has a shadow. The
+analysis over-approximates: too much activity costs time, too little would be a wrong derivative. It works to a
+fixpoint over the live blocks (those from which a return is reachable) with these rules:
+
+* derivative information flows forward: operands to results, memory to loads, arguments to calls;
+* storing something active makes the local memory stored to active; so does storing a local object's address into
+  active memory, merging it with an active pointer, or handing it to a call that has active arguments;
+* memory that cannot have a shadow (`Const` arguments, globals) may be written, but not read back.
+
+Integers may carry the bits of floats. They stay active through moves (casts, shifts, masks, phi, memory); arithmetic
+ends that, and what arithmetic made of float bits must not become a float again (`tainted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ferrodiff.adcore.errors import CannotDifferentiate
+from ferrodiff.adcore.facts.cfg import Cfg
+from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.constants import ConstAggregate, ConstExpr, ConstInt, GlobalRef
+from ferrodiff.adcore.ir.datalayout import DataLayout
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction
+from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, VectorType, is_float_like
+from ferrodiff.adcore.ir.values import Argument, Block, Function
+from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, inactive, memory_operation
+from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
+from ferrodiff.adcore.shadow import can_carry, element_types, is_aggregate
+
+
+class Callee(Enum):
+    """What is known of a call's target."""
+
+    RULE = "a rule of the table"
+    MEMORY = "a copy or fill"
+    ALLOCATION = "an allocator"
+    HARMLESS = "without derivative"
+    DEFINED = "a function with a body"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstRanges:
+    """Byte ranges [start, end) of the tuple that argument 0 points to that are inactive."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def holds(self, offset: int | None, size: int = 1) -> bool:
+        """Whether the bytes at `offset` all lie in inactive ranges."""
+        if offset is None:
+            return False
+        return any(a <= offset and offset + max(size, 1) <= b for a, b in self.ranges)
+
+
+MOVES = frozenset(
+    {"bitcast", "trunc", "zext", "ptrtoint", "inttoptr", "freeze", "fpext", "fptrunc", "addrspacecast"}
+)
+BIT_MOVES = frozenset({"shl", "lshr", "or", "and", "xor"})
+MERGES = frozenset({"phi", "select"})
+ELEMENTS = frozenset({"extractvalue", "insertvalue", "extractelement", "insertelement", "shufflevector"})
+
+
+@dataclass
+class Activity:
+    """The result. `active` holds values with a shadow; `const_stores` stores that the shadow world cannot see."""
+
+    function: Function
+    cfg: Cfg
+    active: set[Value] = field(default_factory=set)
+    tainted: dict[Value, int] = field(default_factory=dict)
+    guarded: set[Value] = field(default_factory=set)
+    needed: set[Value] = field(default_factory=set)
+    const_stores: list[tuple[Instruction, frozenset[Value]]] = field(default_factory=list)
+
+    def is_active(self, value: Value) -> bool:
+        """Whether the value has a shadow."""
+        return value in self.active
+
+
+class Analysis:
+    """Computes an `Activity`.
+
+    `active_arguments` says which arguments have shadows, `guarded_arguments` which shadow pointers may equal the
+    primal's (then there is no shadow after all); `result_active` whether the caller wants the result's shadow.
+    With `guard`, shadow pointers found in memory may be such pointers too. `definition` finds bodies by name.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        layout: DataLayout,
+        definition: Callable[[str | None], Function | None],
+        active_arguments: Sequence[bool],
+        *,
+        guarded_arguments: Sequence[bool] = (),
+        result_active: bool = False,
+        ranges: ConstRanges | None = None,
+        guard: bool = False,
+        refuse: Callable[..., CannotDifferentiate] | None = None,
+    ) -> None:
+        self.function = function
+        self.layout = layout
+        self.definition = definition
+        self.result_active = result_active
+        self.ranges = ranges or ConstRanges()
+        self.guard = guard
+        self.refuse = refuse or (lambda reason, insn=None, help=None: CannotDifferentiate(reason))
+        self.cfg = Cfg(function)
+        self.facts = Activity(function, self.cfg)
+        self.active = self.facts.active
+        self._roots: dict[Value, frozenset[Value]] = {}
+        self._offsets: dict[Value, int | None] = {}
+        self._copies: dict[Value, int | None] = {}
+        self._carry: dict[Type, bool] = {}
+        for argument, is_active in zip(function.arguments, active_arguments, strict=True):
+            if is_active:
+                self.active.add(argument)
+        for argument, is_guarded in zip(function.arguments, guarded_arguments, strict=False):
+            if is_guarded and argument in self.active:
+                self.facts.guarded.add(argument)
+        self.blocks = [b for b in self.cfg.order if b in self.cfg.live]
+        if self.ranges.ranges:
+            self._find_tuple_copies()
+
+    # -- places in the argument tuple ------------------------------------------------------------------------
+
+    def tuple_offset(self, value: Value) -> int | None:
+        """Byte offset of an address in the argument tuple (or in a local copy of it), if it is constant."""
+        if not self.ranges.ranges:
+            return None
+        if value in self._offsets:
+            return self._offsets[value]
+        self._offsets[value] = None
+        found = self._tuple_offset(value)
+        self._offsets[value] = found
+        return found
+
+    def _tuple_offset(self, value: Value) -> int | None:
+        if value is self.function.arguments[0]:
+            return 0
+        if value in self._copies:
+            return self._copies[value]
+        if isinstance(value, GetElementPtr):
+            base = self.tuple_offset(value.operands[0])
+            step = constant_offset(value, self.layout)
+            return None if base is None or step is None else base + step
+        return None
+
+    def _find_tuple_copies(self) -> None:
+        """Local memory whose only copy comes from the argument tuple is the tuple for our purposes."""
+        for block in self.blocks:
+            for insn in block.instructions:
+                operation = self.memory(insn)
+                if operation is None or operation.source is None:
+                    continue
+                target = insn.operands[operation.destination]
+                base, offset = strip_offset(target, self.layout)
+                if getattr(base, "opcode", "") != "alloca" or offset is None:
+                    continue
+                source = self.tuple_offset(insn.operands[operation.source])
+                known = None if source is None or base in self._copies else source - offset
+                self._copies[base] = known
+                self._offsets.pop(base, None)
+
+    def memory(self, insn: Instruction) -> MemoryOperation | None:
+        """The copy or fill that an instruction does."""
+        if not isinstance(insn, Call) or insn.callee_name is None:
+            return None
+        return memory_operation(insn.callee_name)
+
+    def in_const_range(self, pointer: Value, size: int = 1) -> bool:
+        """Whether an address lies in an inactive byte range of the argument tuple."""
+        return bool(self.ranges.ranges) and self.ranges.holds(self.tuple_offset(pointer), size)
+
+    # -- callees ---------------------------------------------------------------------------------------------
+
+    def callee_kind(self, call: Call) -> Callee:
+        """What kind of function a call calls."""
+        name = call.callee_name
+        if name is None:
+            return Callee.HARMLESS if call.is_inline_asm and not call.operands else Callee.UNKNOWN
+        if self.definition(name) is not None:
+            return Callee.DEFINED
+        return symbol_kind(call)
+
+    # -- roots -----------------------------------------------------------------------------------------------
+
+    def roots(self, value: Value) -> frozenset[Value]:
+        """The objects an address (or an aggregate of addresses) may point into: what made them."""
+        found = self._roots.get(value)
+        if found is None:
+            found = self._roots[value] = frozenset(self._find_roots(value))
+        return found
+
+    def _find_roots(self, value: Value) -> set[Value]:
+        found: set[Value] = set()
+        seen: set[Value] = set()
+        work = [value]
+        while work:
+            each = work.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            nexts = self._origins(each)
+            if nexts is None:
+                found.add(each)
+            else:
+                work.extend(nexts)
+        return found
+
+    def _origins(self, value: Value) -> Sequence[Value] | None:
+        """Where a pointer's object comes from; None if the value itself is a root."""
+        match getattr(value, "opcode", None):
+            case (
+                "getelementptr"
+                | "freeze"
+                | "bitcast"
+                | "inttoptr"
+                | "ptrtoint"
+                | "extractvalue"
+                | "extractelement"
+            ):
+                return value.operands[:1]  # type: ignore[attr-defined,no-any-return]
+            case "phi":
+                return value.operands  # type: ignore[attr-defined,no-any-return]
+            case "select":
+                return value.operands[1:]  # type: ignore[attr-defined,no-any-return]
+            case "insertvalue" | "insertelement" | "shufflevector":
+                return value.operands[:2]  # type: ignore[attr-defined,no-any-return]
+            case "or" | "and" | "add" | "sub" | "zext" | "trunc" | "shl" | "lshr":
+                return value.operands  # type: ignore[attr-defined,no-any-return]
+        if isinstance(value, (ConstExpr,)):
+            return value.operands
+        if isinstance(value, ConstAggregate):
+            return value.elements
+        if isinstance(value, (Argument, Instruction, GlobalRef)):
+            return None
+        return ()
+
+    # -- the fixpoint ----------------------------------------------------------------------------------------
+
+    def run(self) -> Activity:
+        """Compute everything. Raises `CannotDifferentiate` where memory without a shadow is read back."""
+        instructions = [i for b in self.blocks for i in b.instructions if i.opcode in TRANSFER]
+        size = -1
+        while size != len(self.active):
+            size = len(self.active)
+            for insn in instructions:
+                TRANSFER[insn.opcode](self, insn)
+        self._find_taint()
+        self._find_const_stores()
+        self._find_guarded()
+        self._find_needed()
+        return self.facts
+
+    def carries(self, ty: Type) -> bool:
+        """Whether values of the type may be active."""
+        found = self._carry.get(ty)
+        if found is None:
+            found = self._carry[ty] = can_carry(ty, self.layout)
+        return found
+
+    def mark(self, value: Value) -> None:
+        """Make an SSA value active, if its type can be."""
+        if value in self.active or not self.carries(value.type):
+            return
+        if isinstance(value.type, PointerType) and self.in_const_range(value):
+            return
+        self.active.add(value)
+
+    def demand(self, pointer: Value) -> None:
+        """Give the objects behind an address a shadow, where they are ours to give one to."""
+        for root in self.roots(pointer):
+            if root in self.active or isinstance(root, (Argument, GlobalRef)):
+                continue
+            if root.opcode == "load":  # type: ignore[attr-defined]
+                self.demand(root.operands[0])  # type: ignore[attr-defined]
+            elif root.opcode == "alloca":  # type: ignore[attr-defined]
+                self.mark(root)
+            elif isinstance(root, Call):
+                self._demand_result(root)
+
+    def _demand_result(self, call: Call) -> None:
+        kind = self.callee_kind(call)
+        if kind in (Callee.DEFINED, Callee.ALLOCATION):
+            self.mark(call)
+        elif kind is Callee.MEMORY:
+            self.demand(call.operands[0])
+
+    def _merge(self, insn: Instruction) -> None:
+        operands = insn.operands[1:] if insn.opcode == "select" else insn.operands
+        if insn in self.active or any(v in self.active for v in operands):
+            self.mark(insn)
+            if insn in self.active and holds_pointer(insn.type, self.layout):
+                for value in operands:
+                    self._backwards(value)
+
+    def _backwards(self, value: Value) -> None:
+        """A pointer merged into an active one: local objects behind it get a shadow."""
+        if value not in self.active and isinstance(value, (Instruction, Argument)):
+            self.demand(value)
+
+    def _move(self, insn: Instruction) -> None:
+        if insn.operands[0] in self.active:
+            self.mark(insn)
+
+    def _bits(self, insn: Instruction) -> None:
+        """Whole bytes that are moved, and the idioms on a sign bit; other bit work is integer arithmetic."""
+        a, b = insn.operands
+        if a not in self.active and b not in self.active:
+            return
+        if insn.opcode == "or" or isinstance(insn.type, VectorType):
+            self.mark(insn)
+        elif insn.opcode in ("shl", "lshr"):
+            if a in self.active and isinstance(b, ConstInt) and b.unsigned % 8 == 0:
+                self.mark(insn)
+        else:
+            constant = b if isinstance(b, ConstInt) else a
+            if isinstance(constant, ConstInt) and isinstance(insn.type, IntType):
+                if moves_bytes(constant.unsigned, insn.type.bits):
+                    self.mark(insn)
+
+    def _element(self, insn: Instruction) -> None:
+        operands = insn.operands[:2] if insn.opcode != "extractvalue" else insn.operands[:1]
+        if any(v in self.active for v in operands) or insn in self.active:
+            self.mark(insn)
+            if insn in self.active and insn.opcode == "insertvalue":
+                for value in operands:
+                    if holds_pointer(value.type, self.layout):
+                        self._backwards(value)
+
+    def _address(self, insn: Instruction) -> None:
+        if insn.operands[0] in self.active:
+            self.mark(insn)
+
+    def _load(self, insn: Instruction) -> None:
+        pointer = insn.operands[0]
+        if pointer in self.active and insn not in self.active and self.carries(insn.type):
+            if self.in_const_range(pointer, self.layout.size_of(insn.type)):
+                return
+            self.active.add(insn)
+
+    def _store(self, insn: Instruction) -> None:
+        value, pointer = insn.operands
+        if value in self.active and pointer not in self.active:
+            self.demand(pointer)
+        if pointer in self.active and value not in self.active and holds_pointer(value.type, self.layout):
+            self.demand(value)
+
+    def _float(self, insn: Instruction) -> None:
+        if insn not in self.active and any(v in self.active for v in insn.operands):
+            rule = BY_OPCODE.get(insn.opcode)
+            if rule is not None and not rule.is_inactive:
+                self.mark(insn)
+
+    def _atomic(self, insn: Instruction) -> None:
+        if insn.operands[0] in self.active and is_float_like(insn.type):
+            self.mark(insn)
+        elif any(v in self.active for v in insn.operands[1:]) and insn.operands[0] not in self.active:
+            self.demand(insn.operands[0])
+
+    def _return(self, insn: Instruction) -> None:
+        if self.result_active and insn.operands and holds_pointer(insn.operands[0].type, self.layout):
+            self._backwards(insn.operands[0])
+
+    def _call(self, insn: Instruction) -> None:
+        assert isinstance(insn, Call)
+        CALLS[self.callee_kind(insn)](self, insn)
+
+    def _call_rule(self, call: Call) -> None:
+        rule = rule_for_call(call.callee_name or "", call.function_type)
+        if rule is None or rule.is_inactive or call in self.active:
+            return
+        if any(v in self.active and is_float_like(v.type) for v in call.operands):
+            self.mark(call)
+            for write in rule.writes:
+                self.demand(call.operands[write.operand])
+
+    def _call_memory(self, call: Call) -> None:
+        operation = memory_operation(call.callee_name or "")
+        assert operation is not None
+        to = call.operands[operation.destination]
+        if operation.source is not None:
+            source = call.operands[operation.source]
+            size = call.operands[operation.length]
+            bytes_ = size.value if isinstance(size, ConstInt) else 1
+            if source in self.active and to not in self.active and not self.in_const_range(source, bytes_):
+                self.demand(to)
+            if to in self.active and source not in self.active:
+                self.demand(source)
+        if operation.returns is not None and call.operands[operation.returns] in self.active:
+            self.mark(call)
+
+    def _call_allocation(self, call: Call) -> None:
+        role = allocation(call.callee_name or "")
+        assert role is not None
+        if role.pointer is None:
+            return
+        if call.operands[role.pointer] in self.active:
+            self.mark(call)
+        elif call in self.active:
+            self.demand(call.operands[role.pointer])
+
+    def _call_defined(self, call: Call) -> None:
+        if call not in self.active and not any(v in self.active for v in call.operands):
+            return
+        self.mark(call)
+        for value, attributes in zip(call.operands, call.arg_attributes, strict=True):
+            if value in self.active or not holds_pointer(value.type, self.layout):
+                continue
+            if "readnone" not in attributes and not self._only_read(call, value, attributes):
+                self._backwards(value)
+
+    def _only_read(self, call: Call, value: Value, attributes: Iterable[str]) -> bool:
+        """A pointer that the callee only reads through and does not keep needs no shadow."""
+        if isinstance(value.type, PointerType) and "readonly" in attributes:
+            return any(a.startswith("captures(") and "provenance" not in a for a in attributes)
+        return False
+
+    def _call_other(self, call: Call) -> None:
+        return
+
+    # -- taint -----------------------------------------------------------------------------------------------
+
+    def _find_taint(self) -> None:
+        """Integers that arithmetic made of float bits: 2 where the bits are floats for sure, 1 where they may be."""
+        taint = self.facts.tainted
+        sure = self._sure_bits()
+        changed = True
+        while changed:
+            changed = False
+            for block in self.blocks:
+                for insn in block.instructions:
+                    if insn in taint or insn in self.active or not isinstance(insn.type.scalar, IntType):
+                        continue
+                    if insn.opcode in ARITHMETIC or insn.opcode in MERGES or insn.opcode in MOVES:
+                        level = max((self._level(v, sure) for v in insn.operands), default=0)
+                        if level and insn.opcode != "ptrtoint":
+                            taint[insn] = level
+                            changed = True
+
+    def _level(self, value: Value, sure: set[Value]) -> int:
+        if value in self.facts.tainted:
+            return self.facts.tainted[value]
+        if value in self.active and isinstance(value.type.scalar, IntType):
+            return 2 if value in sure else 1
+        return 0
+
+    def _sure_bits(self) -> set[Value]:
+        sure: set[Value] = set()
+        for _ in range(2):
+            for block in self.blocks:
+                for insn in block.instructions:
+                    if insn in self.active and isinstance(insn.type.scalar, IntType):
+                        from_float = insn.opcode == "bitcast" and is_float_like(insn.operands[0].type)
+                        moved = insn.opcode in MOVES | BIT_MOVES | MERGES and any(
+                            v in sure for v in insn.operands
+                        )
+                        if from_float or moved:
+                            sure.add(insn)
+        return sure
+
+    # -- memory without a shadow ----------------------------------------------------------------------------
+
+    def _find_const_stores(self) -> None:
+        stores = self.facts.const_stores
+        for block in self.blocks:
+            for insn in block.instructions:
+                if insn.opcode == "store" and insn.operands[1] not in self.active:
+                    if insn.operands[0] in self.active and not is_plain(insn.operands[0]):
+                        stores.append((insn, self._deep_roots(insn.operands[1])))
+        if not stores:
+            return
+        lost = frozenset().union(*(roots for _, roots in stores))
+        for block in self.blocks:
+            for insn in block.instructions:
+                if self._reads_back(insn, lost):
+                    raise self.refuse(
+                        "a value that depends on an active argument is stored in memory without a shadow "
+                        "and read from it again",
+                        stores[0][0],
+                        "make the argument that owns this memory Dual, or use a local variable",
+                    )
+
+    def _reads_back(self, insn: Instruction, lost: frozenset[Value]) -> bool:
+        if insn.opcode == "load" and insn.operands[0] not in self.active:
+            carries_float = is_float_like(insn.type) or is_aggregate(insn.type)
+            return carries_float and bool(self._deep_roots(insn.operands[0]) & lost)
+        operation = self.memory(insn)
+        if operation is not None and operation.source is not None:
+            source = insn.operands[operation.source]
+            return source not in self.active and bool(self._deep_roots(source) & lost)
+        return False
+
+    def _deep_roots(self, pointer: Value) -> frozenset[Value]:
+        """Roots with loads followed to the memory that holds the pointer."""
+        found: set[Value] = set()
+        seen: set[Value] = set()
+        work = list(self.roots(pointer))
+        while work:
+            root = work.pop()
+            if root in seen:
+                continue
+            seen.add(root)
+            if getattr(root, "opcode", "") == "load":
+                work.extend(self.roots(root.operands[0]))  # type: ignore[attr-defined]
+            else:
+                found.add(root)
+        return frozenset(found)
+
+    # -- guarded pointers -----------------------------------------------------------------------------------
+
+    def _find_guarded(self) -> None:
+        guarded = self.facts.guarded
+        size = -1
+        while size != len(guarded):
+            size = len(guarded)
+            for block in self.blocks:
+                for insn in block.instructions:
+                    if insn in self.active and insn not in guarded and holds_pointer(insn.type, self.layout):
+                        if self._is_guarded(insn):
+                            guarded.add(insn)
+
+    def _is_guarded(self, insn: Instruction) -> bool:
+        opcode = insn.opcode
+        if opcode == "load":
+            return self.guard and self.tuple_root(insn.operands[0]) is None
+        if opcode in MERGES:
+            operands = insn.operands[1:] if opcode == "select" else insn.operands
+            return any(v in self.facts.guarded or self.is_mixed(v) for v in operands)
+        if isinstance(insn, Call):
+            return self.guard and self.callee_kind(insn) is Callee.DEFINED
+        if opcode == "insertvalue":
+            return any(
+                v in self.facts.guarded or (holds_pointer(v.type, self.layout) and self.is_mixed(v))
+                for v in insn.operands
+            )
+        return bool(insn.operands) and insn.operands[0] in self.facts.guarded
+
+    def tuple_root(self, pointer: Value) -> Value | None:
+        """The argument tuple, if the address is inside it for sure (its pointers all have real shadows)."""
+        if self.ranges.ranges and self.tuple_offset(pointer) is not None:
+            return self.function.arguments[0]
+        return None
+
+    def is_mixed(self, value: Value) -> bool:
+        """Whether an inactive pointer that really points somewhere stands where shadow pointers are expected."""
+        if value in self.active or not isinstance(value, (Instruction, Argument, GlobalRef, ConstExpr)):
+            return False
+        return any(isinstance(r, (Argument, Instruction, GlobalRef)) for r in self.roots(value))
+
+    # -- which integers' shadows are wanted -----------------------------------------------------------------
+
+    def _find_needed(self) -> None:
+        """Active integers whose shadow reaches memory, a float, a pointer or another function."""
+        needed = self.facts.needed
+        work: list[Value] = []
+
+        def want(value: Value) -> None:
+            if value in self.active and value not in needed:
+                needed.add(value)
+                work.append(value)
+
+        for block in self.blocks:
+            for insn in block.instructions:
+                for value in self._wanted_by(insn):
+                    want(value)
+        while work:
+            value = work.pop()
+            if isinstance(value, Instruction) and value.opcode not in ("load", "call", "invoke"):
+                for operand in value.operands:
+                    want(operand)
+
+    def _wanted_by(self, insn: Instruction) -> Sequence[Value]:
+        if insn.opcode == "store":
+            return insn.operands[:1] if insn.operands[1] in self.active else ()
+        if insn.opcode in ("call", "invoke", "ret", "insertvalue", "inttoptr"):
+            return insn.operands
+        if insn.opcode == "bitcast" and not isinstance(insn.type.scalar, IntType):
+            return insn.operands
+        return ()
+
+
+def symbol_kind(call: Call) -> Callee:
+    """What kind of function a call to a function without a body calls."""
+    name = call.callee_name or ""
+    if rule_for_call(name, call.function_type) is not None:
+        return Callee.RULE
+    if memory_operation(name) is not None:
+        return Callee.MEMORY
+    if allocation(name) is not None:
+        return Callee.ALLOCATION
+    if inactive(name) is not None:
+        return Callee.HARMLESS
+    if name.startswith("llvm.") and all(isinstance(v.type.scalar, IntType) for v in call.operands):
+        return Callee.HARMLESS
+    return Callee.UNKNOWN
+
+
+def moves_bytes(mask: int, bits: int) -> bool:
+    """Whether a mask keeps whole bytes, or has to do with the sign bit of a float."""
+    sign = 1 << (bits - 1)
+    return mask in (sign, sign - 1) or all(b in (0, 255) for b in mask.to_bytes((bits + 7) // 8, "little"))
+
+
+def is_plain(value: Value) -> bool:
+    """An active integer may be just an integer: a length, a discriminant."""
+    return isinstance(value.type.scalar, (IntType, PointerType))
+
+
+def holds_pointer(ty: Type, layout: DataLayout) -> bool:
+    """Whether a value of the type is or contains a pointer."""
+    if isinstance(ty.scalar, PointerType):
+        return True
+    return is_aggregate(ty) and any(holds_pointer(e, layout) for e in element_types(ty, layout))
+
+
+def constant_offset(gep: GetElementPtr, layout: DataLayout) -> int | None:
+    """The byte offset of a getelementptr with constant indices."""
+    offset = 0
+    ty = gep.source_type
+    for place, index in enumerate(gep.operands[1:]):
+        if not isinstance(index, ConstInt):
+            return None
+        if place == 0:
+            offset += index.value * layout.size_of(ty)
+            continue
+        resolved = layout.resolve(ty)
+        if isinstance(resolved, StructType):
+            step, ty = layout.field_at(resolved, index.value)
+        else:
+            step, ty = layout.field_at(resolved, 0)
+            step = index.value * layout.size_of(ty)
+        offset += step
+    return offset
+
+
+def strip_offset(pointer: Value, layout: DataLayout) -> tuple[Value, int | None]:
+    """The base of an address and its constant byte offset (None if it varies)."""
+    offset: int | None = 0
+    while isinstance(pointer, GetElementPtr):
+        step = constant_offset(pointer, layout)
+        offset = None if step is None or offset is None else offset + step
+        pointer = pointer.operands[0]
+    return pointer, offset
+
+
+def live_instructions(blocks: Iterable[Block]) -> Iterable[Instruction]:
+    """All instructions of the blocks."""
+    for block in blocks:
+        yield from block.instructions
+
+
+Transfer = Callable[[Analysis, Instruction], None]
+
+TRANSFER: dict[str, Transfer] = {
+    **dict.fromkeys(MERGES, Analysis._merge),
+    **dict.fromkeys(MOVES, Analysis._move),
+    **dict.fromkeys(BIT_MOVES, Analysis._bits),
+    **dict.fromkeys(ELEMENTS, Analysis._element),
+    **dict.fromkeys(("fadd", "fsub", "fmul", "fdiv", "frem", "fneg"), Analysis._float),
+    "getelementptr": Analysis._address,
+    "load": Analysis._load,
+    "store": Analysis._store,
+    "atomicrmw": Analysis._atomic,
+    "cmpxchg": Analysis._atomic,
+    "ret": Analysis._return,
+    "call": Analysis._call,
+    "invoke": Analysis._call,
+}
+"""How activity flows through each instruction; the others let none through."""
+
+CALLS: dict[Callee, Callable[[Analysis, Call], None]] = {
+    Callee.RULE: Analysis._call_rule,
+    Callee.MEMORY: Analysis._call_memory,
+    Callee.ALLOCATION: Analysis._call_allocation,
+    Callee.DEFINED: Analysis._call_defined,
+    Callee.HARMLESS: Analysis._call_other,
+    Callee.UNKNOWN: Analysis._call_other,
+}
+
+ARITHMETIC = frozenset(["add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "ashr", "sext", "shl", "lshr", "or", "and", "xor"])
