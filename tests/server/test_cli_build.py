@@ -191,3 +191,12 @@ def test_a_compiler_with_a_newer_llvm(folder: Path, capsys: pytest.CaptureFixtur
     script.chmod(0o755)
     code, err = build(capsys, "a.rs", "--toolchain", str(script))
     assert code == 2 and "99.1.0" in err and "llvmlite" in err and "--toolchain" in err
+
+
+def test_text_goes_to_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.rs").write_text(LIBRARY)
+    assert main(["build", "a.rs", "--emit", "asm", "-o", "-"]) == 0
+    assert "triple:" in capsys.readouterr().out
+    assert main(["build", "a.rs", "--emit", "obj", "-o", "-"]) == 2
+    assert "is binary" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["a.rs"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ferrodiff.server.commands.compiling import (
     add_compile_arguments,
@@ -14,13 +15,22 @@ from ferrodiff.server.commands.compiling import (
     unsaved_text,
 )
 from ferrodiff.server.compile.options import EMITS
+from ferrodiff.server.errors import Failure
 from ferrodiff.server.paths import STANDARD_INPUT, require_file
+
+if TYPE_CHECKING:
+    from ferrodiff.server.compile.pipeline import Built
+
+STANDARD_OUTPUT = "-"
+TEXTS = ("llvm-ir", "asm")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("file", metavar="FILE", help="the program's root file")
-    parser.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: named after FILE)")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="the file to write (default: named after FILE); `-` for text"
+    )
     parser.add_argument("--emit", choices=tuple(EMITS), default="exe", help="what to build (default: exe)")
     parser.add_argument(
         "--timings", action="store_true", help="print the seconds of each step to standard error"
@@ -30,20 +40,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Builds; problems are raised."""
-    from ferrodiff.server.compile.pipeline import build
+    from ferrodiff.server.compile.pipeline import workspace
 
     require_file(options.file)
-    output = Path(options.output) if options.output else default_output(options.file, options.emit)
-    with progress_display() as progress:
-        settings = build_options(options, options.emit)
-        text = unsaved_text(options)
-        built = build(options.file, output, settings, text=text, progress=progress)
+    if options.output == STANDARD_OUTPUT:
+        if options.emit not in TEXTS:
+            raise Failure(f"`--emit {options.emit}` is binary and is not written to standard output")
+        with workspace() as folder:
+            built = _build(options, folder / "output")
+            sys.stdout.write(built.output.read_text("utf-8"))
+    else:
+        built = _build(options, Path(options.output or default_output(options.file, options.emit)))
     show_warnings(built.warnings)
     if options.timings:
         total = sum(built.seconds.values())
         for name, seconds in {**built.seconds, "total": total}.items():
             print(f"{name:<14} {seconds * 1000:8.1f} ms", file=sys.stderr)
     return 0
+
+
+def _build(options: argparse.Namespace, output: Path) -> Built:
+    from ferrodiff.server.compile.pipeline import build
+
+    text = unsaved_text(options)
+    with progress_display() as progress:
+        settings = build_options(options, options.emit)
+        return build(options.file, output, settings, text=text, progress=progress)
 
 
 def default_output(file: str, emit: str) -> Path:
