@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -191,6 +194,31 @@ def test_a_compiler_with_a_newer_llvm(folder: Path, capsys: pytest.CaptureFixtur
     script.chmod(0o755)
     code, err = build(capsys, "a.rs", "--toolchain", str(script))
     assert code == 2 and "99.1.0" in err and "llvmlite" in err and "--toolchain" in err
+
+
+def test_termination_cleans_up(folder: Path) -> None:
+    script = folder / "rustc"
+    script.write_text(
+        "#!/bin/sh\ncase $1 in -vV) echo 'release: 1.95.0'; echo 'LLVM version: 22.1.2';;"
+        f" --print) echo {folder};; *) echo $$ > {folder}/pid; exec sleep 60;; esac\n"
+    )
+    script.chmod(0o755)
+    (folder / "a.rs").write_text("fn main() {}")
+    (folder / "tmp").mkdir()
+    command = [sys.executable, "-m", "ferrodiff.server", "build", "a.rs", "--toolchain", str(script)]
+    environment = dict(os.environ, TMPDIR=str(folder / "tmp"), FERRODIFF_CACHE_DIR=str(folder / "cache"))
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(200):
+            if (folder / "pid").exists() and (folder / "pid").read_text().strip():
+                break
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.terminate()
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and err == "error: interrupted\n"
+    assert list((folder / "tmp").iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), 0)
 
 
 def test_text_goes_to_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

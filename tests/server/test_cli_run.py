@@ -30,7 +30,10 @@ fn troubled(kind: u32, x: f64) -> f64 {
     match kind {
         0 => panic!("no such \\"kind\\""),
         1 => loop { std::hint::black_box(x); },
-        2 => { let mut all: Vec<Vec<f64>> = vec![]; loop { all.push(vec![x; 1 << 22]); std::hint::black_box(&all); } }
+        2 => {
+            let mut all: Vec<Vec<f64>> = vec![];
+            loop { all.push(vec![x; 1 << 22]); std::hint::black_box(&all); }
+        }
         3 => std::process::exit(7),
         4 => { println!("printed"); 2.0 * x }
         _ => unsafe { *(8 as *const f64) },

@@ -51,7 +51,8 @@ def test_a_gradient_that_is_not_a_number_fails() -> None:
 
 
 def test_forward_columns() -> None:
-    lines = [shape("input", "x", 1), shape("input", "k", 1), shape("output", "return", 1), shape("output", "o", 2)]
+    lines = [shape("input", name, 1) for name in "xk"]
+    lines += [shape("output", "return", 1), shape("output", "o", 2)]
     columns = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]]
     for at, column in enumerate(columns):
         lines.append(values("derivative", at, 0, column))

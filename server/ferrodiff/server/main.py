@@ -6,8 +6,10 @@ Only the chosen subcommand's module is imported, so that `ferrodiff check` start
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
@@ -62,6 +64,9 @@ def _dispatch(name: str, words: list[str]) -> int:
     command.configure(parser)
     options = parser.parse_args(words)
     verbose = bool(options.verbose)
+    if name != "lsp":
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _interrupt)
     try:
         return command.run(options)
     except Reported as problem:
@@ -80,6 +85,11 @@ def _dispatch(name: str, words: list[str]) -> int:
         return _unexpected(error, verbose, "the input is nested too deeply")
     except Exception as error:
         return _unexpected(error, verbose, f"internal error: {type(error).__name__}: {error}")
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Being terminated cleans up like being interrupted: child processes end, temporary folders go."""
+    raise KeyboardInterrupt
 
 
 def _unexpected(error: BaseException, verbose: bool, message: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ferrodiff.adcore.backend import objects, passes
 from ferrodiff.adcore.backend.program import has_markers, llvm_version, read_program
+from ferrodiff.adcore.backend.target import target_machine
 from ferrodiff.adcore.errors import BackendError
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.errors import Failure
@@ -61,7 +62,7 @@ class Native:
 
 def warm_up(*, differentiating: bool) -> None:
     """Loads what a compilation needs, so that it can happen while rustc runs."""
-    passes.target_machine()
+    target_machine()
     if differentiating:
         importlib.import_module("ferrodiff.adcore.differentiate")
 
