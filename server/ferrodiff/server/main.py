@@ -76,7 +76,7 @@ def _dispatch(name: str, words: list[str]) -> int:
         _print_error(failure.render(verbose))
         return failure.exit_code
     except KeyboardInterrupt:
-        _print_error("interrupted")
+        _print_error("error: interrupted")
         return 130
     except BrokenPipeError:
         _silence_stdout()
