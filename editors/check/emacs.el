@@ -43,7 +43,7 @@
 (defun check-request (method needle &optional extra)
   (goto-char (point-min))
   (search-forward needle)
-  (backward-char 1)
+  (goto-char (1+ (match-beginning 0)))
   (jsonrpc-request (eglot-current-server) method (append (eglot--TextDocumentPositionParams) extra) :timeout 30))
 
 (let ((hover (check-request :textDocument/hover "dsquare")))

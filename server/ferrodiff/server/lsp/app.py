@@ -21,6 +21,7 @@ from pygls.protocol import default_converter
 
 from ferrodiff.server.lsp.abilities import Abilities, abilities_of
 from ferrodiff.server.lsp.convert import path_of, same_uri
+from ferrodiff.server.lsp.features import preload
 from ferrodiff.server.lsp.progress import Progress
 from ferrodiff.server.lsp.protocol import FerrodiffProtocol
 from ferrodiff.server.lsp.settings import SECTION, Settings, parse_settings
@@ -256,6 +257,7 @@ class FerrodiffServer(LanguageServer):
         self.call(self.on_initialized)
         self._watch_parent()
         self.status("ok")
+        await preload()
         await self.build_index()
 
     async def fetch_settings(self) -> None:

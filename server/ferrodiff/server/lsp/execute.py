@@ -133,6 +133,8 @@ class Executor:
     ) -> tuple[Finished, frozenset[str]]:
         """Runs a subcommand on the subject; returns its end and the names that messages give the file."""
         settings = self._server.settings
+        if not settings.run_enable:
+            raise JsonRpcInvalidParams("nothing is compiled or run here: `ferrodiff.run.enable` is off")
         common: list[str] = []
         if settings.run_toolchain:
             common += ["--toolchain", settings.run_toolchain]

@@ -6,6 +6,7 @@ grammar is loaded.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -131,6 +132,13 @@ def _lazily(target: str) -> Callable[[Any, Any], Any]:
 def _answer(module: str, name: str, server: FerrodiffServer, params: Any) -> Any:
     server.warm()
     return getattr(import_module(f"{PACKAGE}.{module}"), name)(server, params)
+
+
+async def preload() -> None:
+    """Imports what the first requests will need, with pauses in which requests are answered."""
+    for module in dict.fromkeys(feature.target.partition(":")[0] for feature in (*FEATURES, *PULL)):
+        await asyncio.sleep(0)
+        import_module(f"{PACKAGE}.{module}")
 
 
 def _by_executor(*arguments: Any) -> None:

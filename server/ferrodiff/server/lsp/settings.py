@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 SECTION = "ferrodiff"
+_OF_CLIENTS = frozenset({"server", "trace", "interpreter"})
+"""Settings of editor extensions that share the section."""
 SEVERITIES = ("error", "warning", "information", "hint", "off")
 
 
@@ -27,6 +29,8 @@ class Settings:
     lens_enable: bool = True
     index_enable: bool = True
     index_files: int = 5000
+    run_enable: bool = True
+    """Whether anything may be compiled or run; off in workspaces that are not trusted."""
     run_time_limit: float = 10.0
     """Seconds."""
     run_memory_limit: int = 2048
@@ -74,10 +78,12 @@ def _flat(raw: Mapping[Any, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 def _accept(key: str, value: Any, values: dict[str, Any], problems: list[Problem]) -> None:
     reader = _READERS.get(key)
+    if key.partition(".")[0] in _OF_CLIENTS:
+        return
     if reader is None:
         close = get_close_matches(key, _READERS, n=1)
         hint = f"; did you mean `{SECTION}.{close[0]}`?" if close else ""
-        # A client extension's own keys (server path, trace) share the section: only slips are reported.
+        # What is no slip of a known key is somebody else's.
         if close:
             problems.append(Problem(key, f"there is no setting `{SECTION}.{key}`{hint}"))
         return
@@ -150,6 +156,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "lens.enable": _boolean,
         "index.enable": _boolean,
         "index.files": _number(0, 1_000_000, "files"),
+        "run.enable": _boolean,
         "run.timeLimit": _number(0.1, 3600, "seconds", whole=False),
         "run.memoryLimit": _number(64, 1_048_576, "MiB"),
         "run.toolchain": _string,
