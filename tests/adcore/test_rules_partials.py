@@ -192,9 +192,14 @@ def contribution(builder: Builder, partial: Partial, t: Value) -> Value:
     match partial:
         case Unit(sign=sign):
             return t if sign > 0 else builder.fneg(t)
-        case Scale(value=value, nonfinite=nonfinite):
+        case Scale(value=value, nonfinite=nonfinite, vanishing=vanishing):
             product = builder.fmul(value, t)
-            return builder.select(builder.fcmp("oeq", t, nothing), nothing, product) if nonfinite else product
+            if not nonfinite:
+                return product
+            flat = builder.fcmp("oeq", t, nothing)
+            if vanishing:
+                flat = builder.or_(flat, builder.fcmp("oeq", value, nothing))
+            return builder.select(flat, nothing, product)
         case Pick(condition=condition):
             return builder.select(condition, t, nothing)
         case CastPartial():
@@ -427,6 +432,11 @@ EDGES: list[tuple[str, tuple[Any, ...], float, tuple[float, ...]]] = [
     ("llvm.log10", (0.0,), -INF, (INF,)),
     ("log1p", (-1.0,), -INF, (INF,)),
     ("expm1", (-40.0,), -1.0, (math.exp(-40.0),)),
+    ("llvm.exp", (1000.0,), INF, (INF,)),
+    ("llvm.exp", (-1000.0,), 0.0, (0.0,)),
+    ("llvm.sinh", (1000.0,), INF, (INF,)),
+    ("llvm.cosh", (-1000.0,), INF, (-INF,)),
+    ("expm1", (1000.0,), INF, (INF,)),
     ("llvm.tanh", (40.0,), 1.0, (4 * math.exp(-80.0),)),
     ("llvm.tanh", (-1000.0,), -1.0, (0.0,)),
     ("llvm.tanh", (0.0,), 0.0, (1.0,)),
@@ -465,6 +475,16 @@ def test_edge(
         assert same(got, wanted), (operand, got, wanted)
         assert compiled(rule, operand, f64, 0.0, *values, result) == 0.0 or any(map(math.isnan, values))
         assert compiled(rule, operand, f64, -0.0, *values, result) == 0.0 or any(map(math.isnan, values))
+
+
+def test_an_overflow_inside_a_flat_function_is_no_nan(compiled: Compiled) -> None:
+    """1/(1 + exp(-x)) at x = -1000: exp overflows, the division is flat; both orders of the chain give zero."""
+    divide, exp = BY_RULE["fdiv"], BY_RULE["llvm.exp"]
+    forward = compiled(exp, 0, f64, -1.0, 1000.0, INF)
+    assert forward == -INF
+    assert compiled(divide, 1, f64, forward, 1.0, INF, 0.0) == 0.0
+    adjoint = compiled(divide, 1, f64, 1.0, 1.0, INF, 0.0)
+    assert compiled(exp, 0, f64, adjoint, 1000.0, INF) == 0.0
 
 
 def test_constants() -> None:

@@ -25,7 +25,7 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, aggregate, zero
 from ferrodiff.adcore.ir.types import Type, VectorType
-from ferrodiff.adcore.rules.partial import CastPartial, Partial, Pick, Scale, Unit
+from ferrodiff.adcore.rules.partial import CastPartial, NoDerivative, Partial, Pick, Scale, Unit
 
 Tangent = tuple[Value, ...]
 
@@ -100,14 +100,22 @@ class Lanes:
         """-a."""
         return tuple(self.builder.fneg(v, flags=FLAGS) for v in a)
 
-    def scale(self, factor: Value, t: Tangent, strong_zero: bool = False) -> Tangent:
-        """factor * t; with `strong_zero` a zero tangent gives zero even where `factor` is not finite."""
+    def scale(
+        self, factor: Value, t: Tangent, strong_zero: bool = False, vanishing: bool = False
+    ) -> Tangent:
+        """factor * t; with `strong_zero` a zero tangent gives zero even where `factor` is not finite.
+
+        With `vanishing` as well, a zero factor gives zero even where the tangent is not finite.
+        """
+        flat = self.builder.fcmp("oeq", factor, zero(factor.type)) if vanishing else None
         out = []
         for v in t:
             product: Value = self.builder.fmul(self.splat(factor, v.type), v, flags=FLAGS)
             if strong_zero:
                 nothing = zero(v.type)
                 is_zero = self.builder.fcmp("oeq", v, nothing)
+                if flat is not None:
+                    is_zero = self.builder.or_(is_zero, self.splat(flat, is_zero.type))
                 product = self.builder.select(is_zero, nothing, product)
             out.append(product)
         return tuple(out)
@@ -117,14 +125,16 @@ class Lanes:
         match partial:
             case Unit(sign=sign):
                 return t if sign > 0 else self.neg(t)
-            case Scale(value=value, nonfinite=nonfinite):
-                return self.scale(value, t, strong_zero=nonfinite)
+            case Scale(value=value, nonfinite=nonfinite, vanishing=vanishing):
+                return self.scale(value, t, strong_zero=nonfinite, vanishing=vanishing)
             case Pick(condition=condition):
                 return self.select(condition, t, tuple(zero(v.type) for v in t))
             case CastPartial():
                 raise ValueError("a cast's tangent needs its destination type: use cast()")
-            case _:
+            case NoDerivative():
                 return None
+            case _:
+                raise ValueError(f"no tangent arithmetic for {partial!r}")
 
     def accumulate(self, total: Tangent | None, partial: Partial, t: Tangent) -> Tangent | None:
         """total + partial * t, where None stands for zero."""

@@ -79,6 +79,8 @@ def _powi_dx(site: Site) -> Partial:
             return Scale(whole.value, known is None or known < 0)
 
 
+OVERFLOW = "+inf where the result overflows"
+
 ELEMENTARY: tuple[Rule, ...] = (
     Rule(both("sqrt"), "f", (times(lambda x, r: 0.5 / fabs(r), singular=True),), edge="+inf at 0"),
     Rule(both("sin"), "f", (times(lambda x: cos(x)),)),
@@ -107,17 +109,22 @@ ELEMENTARY: tuple[Rule, ...] = (
         doc="not over x^2 + y^2, which overflows",
         edge="NaN at the origin",
     ),
-    Rule(both("sinh"), "f", (times(lambda x: cosh(x)),)),
-    Rule(both("cosh"), "f", (times(lambda x: sinh(x)),)),
+    Rule(both("sinh"), "f", (times(lambda x: cosh(x), singular=True),)),
+    Rule(both("cosh"), "f", (times(lambda x: sinh(x), singular=True),)),
     Rule(
         both("tanh"),
         "f",
         (times(lambda x: _sech_squared(x), text="1/cosh(x)^2"),),
         doc="1/cosh(x)^2 from one exponential; 1 - r^2 cancels for large x",
     ),
-    Rule(both("exp"), "f", (times(lambda x, r: r),)),
-    Rule(both("exp2"), "f", (times(lambda x, r: LN2 * r),)),
-    Rule((*both("exp10"), "pow10", "pow10f"), "f", (times(lambda x, r: LN10 * r),)),
+    Rule(both("exp"), "f", (times(lambda x, r: r, singular=True),), edge=OVERFLOW),
+    Rule(both("exp2"), "f", (times(lambda x, r: LN2 * r, singular=True),), edge=OVERFLOW),
+    Rule(
+        (*both("exp10"), "pow10", "pow10f"),
+        "f",
+        (times(lambda x, r: LN10 * r, singular=True),),
+        edge=OVERFLOW,
+    ),
     Rule(both("log"), "f", (times(lambda x: 1 / x, singular=True),), edge="+inf at 0"),
     Rule(both("log2"), "f", (times(lambda x: LOG2_E / x, singular=True),), edge="+inf at 0"),
     Rule(both("log10"), "f", (times(lambda x: LOG10_E / x, singular=True),), edge="+inf at 0"),

@@ -67,10 +67,12 @@ def _power_dxy(x: Term, y: Term) -> Term:
 ELEMENTARY: tuple[Rule, ...] = (
     Rule(libm("cbrt"), "f", (times(lambda x, r: 1 / (3 * r * r), singular=True),), edge="+inf at 0"),
     Rule(libm("rsqrt"), "f", (times(lambda x, r: -0.5 * r * (r * r), singular=True),), edge="-inf at 0"),
-    Rule(libm("expm1"), "f", (times(lambda x: exp(x)),), doc="r + 1 would cancel for negative x"),
+    Rule(
+        libm("expm1"), "f", (times(lambda x: exp(x), singular=True),), doc="r + 1 would cancel for negative x"
+    ),
     Rule(libm("log1p", "logp1"), "f", (times(lambda x: 1 / (1 + x), singular=True),), edge="+inf at -1"),
-    Rule(libm("exp2m1"), "f", (times(lambda x: LN2 * exp2(x)),)),
-    Rule(libm("exp10m1"), "f", (times(lambda x: LN10 * exp10(x)),)),
+    Rule(libm("exp2m1"), "f", (times(lambda x: LN2 * exp2(x), singular=True),)),
+    Rule(libm("exp10m1"), "f", (times(lambda x: LN10 * exp10(x), singular=True),)),
     Rule(libm("log2p1"), "f", (times(lambda x: LOG2_E / (1 + x), singular=True),), edge="+inf at -1"),
     Rule(libm("log10p1"), "f", (times(lambda x: LOG10_E / (1 + x), singular=True),), edge="+inf at -1"),
     Rule(

@@ -24,8 +24,8 @@ def _divisor(site: Site) -> Partial:
     """-r/y, as -r * (1/y): the reciprocal is shared with the other partial. A numerator of 1 gives -r*r."""
     (r,) = site.result_terms
     if constant_number(site.operands[0]) == 1.0:
-        return Scale((-(r * r)).value, True)
-    return Scale((-(r * _reciprocal(site))).value, True)
+        return Scale((-(r * r)).value, True, vanishing=True)
+    return Scale((-(r * _reciprocal(site))).value, True, vanishing=True)
 
 
 ARITHMETIC: tuple[Rule, ...] = (
@@ -40,7 +40,8 @@ ARITHMETIC: tuple[Rule, ...] = (
             Special("1/y", lambda site: Scale(_reciprocal(site).value, True), singular=True),
             Special("-r*(1/y)", _divisor, needs_result=True, singular=True),
         ),
-        edge="a divisor below 6e-309 in magnitude has an infinite reciprocal",
+        edge="a divisor below 6e-309 in magnitude has an infinite reciprocal; an infinite divisor blocks an "
+        "infinite tangent, so that 1/(1 + exp(-x)) is flat far out",
     ),
     Rule(
         ("frem",),

@@ -24,11 +24,14 @@ class Scale:
     """`value` times the tangent.
 
     With `nonfinite` the value may be infinite or NaN at finite input, and *strong zero* applies: a zero
-    tangent contributes exactly zero (`t == 0 ? 0 : value * t`).
+    tangent contributes exactly zero (`t == 0 ? 0 : value * t`). With `vanishing`, which implies it, a value
+    of zero wins over an infinite tangent in the same way: 1/(1 + exp(-x)) overflows inside and is flat all
+    the same.
     """
 
     value: Value
     nonfinite: bool = False
+    vanishing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
