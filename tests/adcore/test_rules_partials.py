@@ -478,7 +478,7 @@ def test_edge(
 
 
 def test_an_overflow_inside_a_flat_function_is_no_nan(compiled: Compiled) -> None:
-    """1/(1 + exp(-x)) at x = -1000: exp overflows, the division is flat; both orders of the chain give zero."""
+    """1/(1 + exp(-x)) at -1000: exp overflows, the division is flat; the chain gives zero in both orders."""
     divide, exp = BY_RULE["fdiv"], BY_RULE["llvm.exp"]
     forward = compiled(exp, 0, f64, -1.0, 1000.0, INF)
     assert forward == -INF
