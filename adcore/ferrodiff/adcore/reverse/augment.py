@@ -22,6 +22,7 @@ from ferrodiff.adcore.ir.instructions import (
     GetElementPtr,
     InsertValue,
     Instruction,
+    Invoke,
     Load,
     Phi,
     Select,
@@ -310,12 +311,17 @@ def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...]
 
 
 def insert_after(place: Instruction, insn: Instruction) -> None:
-    """Put an instruction after another one, past the phis."""
+    """Put an instruction after another one, past the phis; after an invoke it runs on the normal path."""
+    if isinstance(place, Invoke):
+        last = place.normal.terminator
+        assert last is not None
+        place.normal.insert_before(last, insn)
+        return
     block = place.parent
     assert block is not None
     at = next(k for k, each in enumerate(block.instructions) if each is place) + 1
     if not isinstance(insn, Phi):
-        while isinstance(block.instructions[at], Phi):
+        while at < len(block.instructions) and isinstance(block.instructions[at], Phi):
             at += 1
     insn.parent = block
     block.instructions.insert(at, insn)

@@ -131,9 +131,10 @@ class Recall:
     def _recall(self, value: LocalValue) -> Value:
         if isinstance(value, Argument):
             return self._argument(value)
-        if isinstance(value, Alloca) and not self.slots.is_split:
-            return value
-        assert isinstance(value, Instruction) and value.parent is not None
+        assert isinstance(value, Instruction)
+        if not self.slots.is_split and (isinstance(value, Alloca) or value.parent is None):
+            return value  # at the start of the function
+        assert value.parent is not None
         home = self.shape.plan_of(value.parent)
         if home is None:
             return self.slots.load(self.builder, self.slot(value))
