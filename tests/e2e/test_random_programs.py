@@ -1,4 +1,4 @@
-"""Random annotated functions: forward, batched and reverse derivatives agree with each other and with differences.
+"""Random annotated functions: forward, batched and reverse derivatives agree, and agree with differences.
 
 `python tests/e2e/random_programs.py FIRST COUNT > program.rs` writes the program of any stretch of seeds.
 """

@@ -59,18 +59,28 @@ impl Curve for Wave {
 
 #[autodiff_forward(dynamically_jvp, Dual, Dual)]
 fn dynamically(x: &[f64]) -> f64 {
-    let curves: [&dyn Curve; 2] = [&Line(x[0], x[1]), &Wave(x[2])];
-    curves.iter().map(|c| c.at(0.7) * c.at(x[0])).sum()
+    let (line, wave) = (Line(x[0], x[1]), Wave(x[2]));
+    let (a, b): (&dyn Curve, &dyn Curve) = (&line, &wave);
+    a.at(0.7) * b.at(x[0]) + b.at(0.3)
+}
+
+#[autodiff_forward(boxed_jvp, Dual, Dual)]
+fn boxed(x: &[f64]) -> f64 {
+    let f: Box<dyn Fn(f64) -> f64> = Box::new(|t| t * x[0] + x[1]);
+    f(2.0) * f(x[1])
 }
 
 fn square(v: f64) -> f64 {
     v * v
 }
 
+fn twice(f: fn(f64) -> f64, v: f64) -> f64 {
+    f(f(v))
+}
+
 #[autodiff_forward(pointers_jvp, Dual, Dual)]
 fn pointers(x: &[f64]) -> f64 {
-    let table: [fn(f64) -> f64; 3] = [square, f64::exp, f64::sin];
-    x.iter().enumerate().map(|(i, v)| table[i % 3](*v)).sum()
+    twice(square, x[0]) + twice(f64::sin, x[1])
 }
 
 /// Derivative along coordinate `i` by central differences.
@@ -101,5 +111,6 @@ fn check(name: &str, f: fn(&[f64]) -> f64, jvp: fn(&[f64], &[f64]) -> (f64, f64)
 fn main() {
     check("statically", statically, statically_jvp, 4);
     check("dynamically", dynamically, dynamically_jvp, 3);
-    check("pointers", pointers, pointers_jvp, 4);
+    check("boxed", boxed, boxed_jvp, 2);
+    check("pointers", pointers, pointers_jvp, 2);
 }

@@ -59,18 +59,28 @@ impl Curve for Wave {
 
 #[autodiff_reverse(dynamically_vjp, Duplicated, Active)]
 fn dynamically(x: &[f64]) -> f64 {
-    let curves: [&dyn Curve; 2] = [&Line(x[0], x[1]), &Wave(x[2])];
-    curves.iter().map(|c| c.at(0.7) * c.at(x[0])).sum()
+    let (line, wave) = (Line(x[0], x[1]), Wave(x[2]));
+    let (a, b): (&dyn Curve, &dyn Curve) = (&line, &wave);
+    a.at(0.7) * b.at(x[0]) + b.at(0.3)
+}
+
+#[autodiff_reverse(boxed_vjp, Duplicated, Active)]
+fn boxed(x: &[f64]) -> f64 {
+    let f: Box<dyn Fn(f64) -> f64> = Box::new(|t| t * x[0] + x[1]);
+    f(2.0) * f(x[1])
 }
 
 fn square(v: f64) -> f64 {
     v * v
 }
 
+fn twice(f: fn(f64) -> f64, v: f64) -> f64 {
+    f(f(v))
+}
+
 #[autodiff_reverse(pointers_vjp, Duplicated, Active)]
 fn pointers(x: &[f64]) -> f64 {
-    let table: [fn(f64) -> f64; 3] = [square, f64::exp, f64::sin];
-    x.iter().enumerate().map(|(i, v)| table[i % 3](*v)).sum()
+    twice(square, x[0]) + twice(f64::sin, x[1])
 }
 
 /// Derivative along coordinate `i` by central differences.
@@ -100,5 +110,6 @@ fn check(name: &str, f: fn(&[f64]) -> f64, vjp: fn(&[f64], &mut [f64], f64) -> f
 fn main() {
     check("statically", statically, statically_vjp, 4);
     check("dynamically", dynamically, dynamically_vjp, 3);
-    check("pointers", pointers, pointers_vjp, 4);
+    check("boxed", boxed, boxed_vjp, 2);
+    check("pointers", pointers, pointers_vjp, 2);
 }
