@@ -163,15 +163,21 @@ def _details(kind: str, derivative: str, headline: str, data: Mapping[str, Any] 
         return "\n\n".join([f"{title}: {headline}", *_curve(data)])
     lines = [title, "", "| | |", "|---|---|"]
     lines += [f"| {name} | `{_cell(value)}` |" for name, value in shown_values(data)]
-    inputs = data.get("inputs")
-    given = [item for item in inputs if isinstance(item, Mapping)] if isinstance(inputs, Sequence) else []
+    given = [item for item in data["values"] if isinstance(item, Mapping) and item.get("role") == "input"]
     if given:
-        chosen = ", ".join(f"{item.get('name')} = {item.get('expression')}" for item in given)
-        note = " (samples by type)" if all(item.get("origin") == "sample" for item in given) else ""
-        lines += ["", f"at `{short(chosen)}`{note}"]
+        chosen = ", ".join(f"{item.get('name')} = {item.get('text')}" for item in given)
+        lines += ["", f"at `{short(chosen)}`{'' if _any_given(data) else ' (samples by type)'}"]
     if data.get("outcome") not in (None, "ok"):
         lines += ["", headline]
     return "\n".join(lines)
+
+
+def _any_given(data: Mapping[str, Any]) -> bool:
+    """Whether a person chose any of the inputs."""
+    inputs = data.get("inputs")
+    if not isinstance(inputs, Sequence):
+        return False
+    return any(isinstance(item, Mapping) and item.get("origin") != "sample" for item in inputs)
 
 
 def _cell(text: str) -> str:
