@@ -82,12 +82,13 @@ class MemoryTypes:
             found = each
         return None if found is None or found.conflict else found
 
-    def scalars(self, pointer: Value, size: int) -> list[tuple[int, Type]] | None:
+    def scalars(self, pointer: Value, size: int, align: int | None = None) -> list[tuple[int, Type]] | None:
         """Offsets (from ``pointer``) and types of the floats and pointers in ``size`` bytes.
 
-        Integers are left out. ``None`` if any byte that is neither is not known to be an integer's.
+        Integers are left out. ``None`` if any byte that is neither is not known to be an integer's. ``align`` is
+        what is known of the pointer's alignment.
         """
-        place = self._place(pointer)
+        place = _aligned(self._place(pointer), align)
         found = self.layout_of(pointer)
         if place is None or found is None or not found.cells:
             return None
@@ -98,10 +99,12 @@ class MemoryTypes:
             return self._uniform(found, start, step, size)
         return self._read(found, start, size)
 
-    def pattern(self, pointer: Value) -> tuple[int, list[tuple[int, Type]]] | None:
+    def pattern(
+        self, pointer: Value, align: int | None = None
+    ) -> tuple[int, list[tuple[int, Type]]] | None:
         """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length."""
         found = self.layout_of(pointer)
-        place = self._place(pointer)
+        place = _aligned(self._place(pointer), align)
         if found is None or not found.cells or place is None or found.stride == 0:
             return None
         if place[1] % found.stride:
@@ -145,11 +148,11 @@ class MemoryTypes:
 
     def _collect(self, insn: Instruction) -> None:
         if isinstance(insn, Load):
-            self._add(insn.pointer, insn.type)
+            self._add(insn.pointer, insn.type, insn.align)
             if isinstance(insn.type, PointerType):
                 self._point(insn.pointer, insn)
         elif isinstance(insn, Store):
-            self._add(insn.pointer, insn.value.type)
+            self._add(insn.pointer, insn.value.type, insn.align)
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
@@ -163,12 +166,12 @@ class MemoryTypes:
             for other in roots[1:]:
                 self._union(roots[0], other)
 
-    def _add(self, pointer: Value, type: Type) -> None:
+    def _add(self, pointer: Value, type: Type, align: int | None) -> None:
         for offset, scalar in flatten(type, self.layout):
-            self._add_access(pointer, Access(offset, 0, scalar))
+            self._add_access(pointer, Access(offset, 0, scalar), align)
 
-    def _add_access(self, pointer: Value, access: Access) -> None:
-        place = self._place(pointer)
+    def _add_access(self, pointer: Value, access: Access, align: int | None = None) -> None:
+        place = _aligned(self._place(pointer), align)
         for root in self.alias.roots(pointer):
             if _is_nowhere(root):
                 continue
@@ -292,6 +295,15 @@ class MemoryTypes:
                 result.cells[offset] = _stronger(before, access.type)
                 result.conflict = result.conflict or result.cells[offset] is _CLASH
         return result
+
+
+def _aligned(place: tuple[int, int] | None, align: int | None) -> tuple[int, int] | None:
+    """A place made more precise by alignment: objects begin at multiples of their scalars' alignment."""
+    if align is None or align < 2:
+        return place
+    if place is None:
+        return 0, align
+    return (0, align) if place[1] and align % place[1] == 0 and align != place[1] else place
 
 
 class _Pointee(Value):

@@ -162,7 +162,7 @@ class Activity:
         return [v for v in insn.operands if is_float_like(v.type) or isinstance(v.type, (IntType, StructType, ArrayType))]
 
     def _float_bits(self, load: Load) -> bool:
-        return holds_integer(load.type) and bool(self.integer_leaves(load.type, load.pointer))
+        return holds_integer(load.type) and bool(self.integer_leaves(load.type, load.pointer, load.align))
 
     def _visit_call(self, call: Call) -> None:
         name = call.callee_name or ""
@@ -247,14 +247,14 @@ class Activity:
         value = store.value
         found = set(path for path, _ in float_leaves(value.type))
         if holds_integer(value.type):
-            found |= self.integer_leaves(value.type, store.pointer)
+            found |= self.integer_leaves(value.type, store.pointer, store.align)
             found |= produced(value, self)
         return found
 
-    def integer_leaves(self, type: Type, pointer: Value) -> set[Path]:
+    def integer_leaves(self, type: Type, pointer: Value, align: int | None = None) -> set[Path]:
         """The floats inside the integers of a type that stands in memory at a pointer."""
         size = self.alias.layout.store_size(type)
-        cells = self.memory.scalars(pointer, size)
+        cells = self.memory.scalars(pointer, size, align)
         if cells is None:
             return set()
         found: set[Path] = set()
@@ -362,7 +362,7 @@ def produced(value: Value, activity: Activity) -> set[Path]:
             if isinstance(at.operands[1].type, IntType):
                 walk(at.operands[1], 0, (*prefix, *at.indices))  # type: ignore[attr-defined]
         elif isinstance(at, Load) and isinstance(at.type, IntType):
-            for path in activity.integer_leaves(at.type, at.pointer):
+            for path in activity.integer_leaves(at.type, at.pointer, at.align):
                 found.add((*prefix, path[0] + shift, path[1]))
         elif isinstance(at, Call) and activity.calls.is_generated(at):
             for path in activity.calls.result_leaves(at, activity):

@@ -204,13 +204,14 @@ class Augmented:
         to, source = insn.args[0], insn.args[1]
         if to not in self.activity.varied:
             return
-        cells = self.memory.pattern(to) or self.memory.pattern(source)
+        near, far = alignment(insn, 0), alignment(insn, 1)
+        cells = self.memory.pattern(to, near) or self.memory.pattern(source, far)
         if cells is not None and not any(isinstance(t, PointerType) for _, t in cells[1]):
             return
         size = insn.args[2]
         scalars = None
         if isinstance(size, ConstInt):
-            scalars = self.memory.scalars(to, size.value) or self.memory.scalars(source, size.value)
+            scalars = self.memory.scalars(to, size.value, near) or self.memory.scalars(source, size.value, far)
             if scalars is not None and not any(isinstance(t, PointerType) for _, t in scalars):
                 return
         if scalars is None:
@@ -295,6 +296,14 @@ class Augmented:
         builder.store(const_int(i64, 1), place, 8)
         assert insn.parent is not None
         insn.parent.remove(insn)
+
+
+def alignment(call: Call, position: int) -> int | None:
+    """The alignment that a call states of a pointer argument."""
+    for word in call.arg_attributes[position]:
+        if word.startswith("align "):
+            return int(word.removeprefix("align "))
+    return None
 
 
 def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...], int]]:

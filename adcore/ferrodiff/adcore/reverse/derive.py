@@ -11,7 +11,7 @@ from ferrodiff.adcore.facts.memtypes import Access, MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, clone_function
-from ferrodiff.adcore.ir.constants import const_int, poison
+from ferrodiff.adcore.ir.constants import ConstInt, const_int, poison
 from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Return
 from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i64, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
@@ -485,7 +485,7 @@ def _expand(function: Function, block: Block, insn: Call) -> None:
     fresh = builder.call(plain, ptr, [size, align])
     fresh.return_attributes = ("noalias",)
     smaller = builder.select(builder.icmp("ult", old_size, size), old_size, size)
-    builder.memcpy(fresh, old, smaller, 1)
+    builder.memcpy(fresh, old, smaller, align.value if isinstance(align, ConstInt) else 1)
     builder.call(release, void, [old, old_size, align])
     block.replace_with(insn, list(scratch.instructions))
     for each in list(function.instructions()):

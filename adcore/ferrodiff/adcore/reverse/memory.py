@@ -12,7 +12,7 @@ from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
 from ferrodiff.adcore.lanes import Lanes
 from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type
 from ferrodiff.adcore.reverse.adjoints import Adjoints
-from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented
+from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented, alignment
 from ferrodiff.adcore.reverse.calls import CallSweep
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.shuttle import Shuttle
@@ -188,31 +188,32 @@ class MemorySweep:
         return self.augmented._ever_holds_pointers(pointer)
 
     def _clear_floats(self, insn: Call) -> None:
-        cells = self._cells(insn.args[0], insn.args[0], insn.args[2])
+        cells = self._cells(insn, 0)
         if cells is None:
             raise self.session.refuse("mixed memory is filled, and where its floats lie is not known", insn)
         for place in self.shadows(insn.args[0]):
             for offset, kind in cells:
                 self.builder.store(zero(kind), self.builder.ptradd(place, offset), 1)
 
-    def _cells(self, to: Value, source: Value, size: Value) -> list[tuple[int, FloatType]] | None:
+    def _cells(self, insn: Call, source: int) -> list[tuple[int, FloatType]] | None:
+        size = insn.args[2]
         if not isinstance(size, ConstInt):
             return None
-        found = self.types.scalars(to, size.value)
+        found = self.types.scalars(insn.args[0], size.value, alignment(insn, 0))
         if found is None:
-            found = self.types.scalars(source, size.value)
+            found = self.types.scalars(insn.args[source], size.value, alignment(insn, source))
         return None if found is None else [(o, t) for o, t in found if isinstance(t, FloatType)]
 
     def _copy(self, insn: Call, move: bool) -> None:
         to, source, size = insn.args[:3]
-        cells = self._cells(to, source, size)
+        cells = self._cells(insn, 1)
         origin = self.shadows(source) if source in self.activity.varied else [None] * self.lanes.width
         targets = self.shadows(to)
         if cells is not None and isinstance(size, ConstInt) and size.value <= UNROLLED_COPY:
             for s, d in zip(origin, targets, strict=True):
                 self._unrolled(s, d, cells)
             return
-        pattern = self.types.pattern(to) or self.types.pattern(source)
+        pattern = self.types.pattern(to, alignment(insn, 0)) or self.types.pattern(source, alignment(insn, 1))
         if pattern is None:
             raise self.session.refuse(
                 "memory is copied, and which of its bytes are floats is not known",

@@ -55,8 +55,8 @@ def _retype_memory(function: Function, memory: MemoryTypes) -> bool:
     found = [
         i
         for i in function.instructions()
-        if (isinstance(i, Load) and i.type is i64 and _is_pointer_cell(i.pointer, memory))
-        or (isinstance(i, Store) and i.value.type is i64 and _is_pointer_cell(i.pointer, memory))
+        if (isinstance(i, Load) and i.type is i64 and _is_pointer_cell(i.pointer, memory, i.align))
+        or (isinstance(i, Store) and i.value.type is i64 and _is_pointer_cell(i.pointer, memory, i.align))
     ]
     for insn in found:
         if isinstance(insn, Load):
@@ -66,8 +66,8 @@ def _retype_memory(function: Function, memory: MemoryTypes) -> bool:
     return bool(found)
 
 
-def _is_pointer_cell(pointer: Value, memory: MemoryTypes) -> bool:
-    cells = memory.scalars(pointer, 8)
+def _is_pointer_cell(pointer: Value, memory: MemoryTypes, align: int | None) -> bool:
+    cells = memory.scalars(pointer, 8, align)
     return cells is not None and len(cells) == 1 and cells[0][0] == 0 and isinstance(cells[0][1], PointerType)
 
 
