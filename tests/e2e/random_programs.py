@@ -211,6 +211,60 @@ class Writer:
         self.emit(f"{name}.step({self.expression(1)});")
         self.floats += [f"{name}.p", f"{name}.q[0]"]
 
+    def matched(self, depth: int) -> None:
+        on = f"i{self.loops} % 3" if self.loops else f"({self.expression(1)} * 2.0).abs() as usize"
+        name = self.name("v")
+        self.emit(f"let mut {name} = match {on} {{")
+        for pattern in ("0", "1", "_"):
+            self.emit(f"    {pattern} => {self.expression()},")
+        self.emit("};")
+        self.floats.append(name)
+
+    def option(self, depth: int) -> None:
+        held, name = self.name("o"), self.name("v")
+        self.emit(f"let {held} = if {self.condition()} {{ Some({self.expression(1)}) }} else {{ None }};")
+        self.emit(f"let mut {name} = {held}.map_or({self.expression(1)}, |t: f64| t * t.cos());")
+        self.floats.append(name)
+
+    def closure(self, depth: int) -> None:
+        function, name = self.name("f"), self.name("v")
+        self.emit(f"let {function} = |t: f64| (t * {self.expression(1)}).sin() + t * {self.leaf()};")
+        self.emit(f"let mut {name} = {function}({self.expression(1)}) - {function}({self.leaf()});")
+        self.floats.append(name)
+
+    def iterator(self, depth: int) -> None:
+        (a, _), (b, _) = self.rng.choice(self.arrays), self.rng.choice(self.arrays)
+        form = self.rng.choice(
+            [
+                "{a}.iter().zip({b}.iter()).map(|(p, q)| p * q).sum::<f64>()",
+                "{a}.iter().rev().fold(0.5, |s, v| s * 0.6 + v)",
+                "{a}.windows(2).map(|w| w[0] * w[1]).sum::<f64>()",
+                "{a}.chunks(2).map(|c| c.iter().product::<f64>()).sum::<f64>()",
+                "{a}.iter().filter(|v| **v > 0.1).map(|v| v.sin()).sum::<f64>()",
+                "{a}.iter().scan(1.0, |s, v| {{ *s *= v; Some(*s) }}).sum::<f64>()",
+                "{a}.iter().chain({b}.iter()).copied().fold(f64::NEG_INFINITY, f64::max)",
+                "{a}.iter().map(|v| v * {x}).collect::<Vec<f64>>().iter().sum::<f64>()",
+                "{a}.iter().skip(1).step_by(2).enumerate().map(|(i, v)| v * i as f64).sum::<f64>()",
+            ]
+        )
+        name = self.name("v")
+        self.emit(f"let mut {name} = {form.format(a=a, b=b, x=self.leaf())};")
+        self.floats.append(name)
+
+    def exchange(self, depth: int) -> None:
+        array, length = self.rng.choice(self.arrays)
+        self.emit(f"{array}.swap({self.rng.randrange(length)}, {self.rng.randrange(length)});")
+
+    def relax(self, depth: int) -> None:
+        array, _ = self.rng.choice(self.arrays)
+        self.emit(f"relax(&mut {array}, {self.expression(1)});")
+
+    def copy(self, depth: int) -> None:
+        array, length = self.rng.choice(self.arrays)
+        name = self.name("c")
+        self.emit(f"let mut {name} = {array}.{self.rng.choice(['clone()', 'to_vec()', 'to_owned()'])};")
+        self.arrays.append((name, length))
+
     def leave(self, depth: int) -> None:
         limit = f"x[0] > {self.rng.uniform(0.5, 1.5):.3f}"
         self.emit(f"if {self.condition()} && {limit} {{ return {self.expression()}; }}")
@@ -241,6 +295,14 @@ fn blend(a: f64, b: f64) -> f64 {
 
 fn recurse(v: f64, n: u32) -> f64 {
     if n == 0 { v } else { 0.5 * recurse(v.sin(), n - 1) + v }
+}
+
+#[inline(never)]
+fn relax(values: &mut [f64], k: f64) {
+    for i in 1..values.len() {
+        let (left, right) = values.split_at_mut(i);
+        right[0] += 0.3 * left[i - 1] * right[0].sin() * k.cos();
+    }
 }
 
 #[inline(never)]

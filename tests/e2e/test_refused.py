@@ -1,6 +1,6 @@
-"""What cannot be differentiated is refused at the user's line, in both modes, and never answered with a number.
+"""What cannot be differentiated is refused at the user's line, in both modes, never answered with a number.
 
-A comment `//~ words` marks the line, and the words stand in what is printed about every derivative of the file.
+A comment `//~ words` marks the line; the words stand in what is printed about every derivative of the file.
 """
 
 from __future__ import annotations
