@@ -247,7 +247,7 @@ def test_broken_text_keeps_its_lines(cut: int, junk: str, newline: str) -> None:
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAMS = sorted([*REPOSITORY.glob("examples/*.rs"), *REPOSITORY.glob("tests/e2e/programs/*.rs")])
-TOUCHED = re.compile(r"autodiff|^\s*(#!?\[|///|\)\]$|\w+_jvp2,|2,$|Dual,|Const,)")
+TOUCHED = re.compile(r"autodiff|^\s*(#!?\[|///|\)\]$|\w+_[jv]{1,2}p2?, ?|2,$|Dual,|Const,)")
 """Annotations, gates and imports; attributes and doc comments around an annotation; lines within one."""
 
 

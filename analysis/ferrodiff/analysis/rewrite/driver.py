@@ -28,6 +28,7 @@ from ferrodiff.analysis.rewrite.inputs import Input, Owner, inputs_of
 from ferrodiff.analysis.rewrite.samples import ELEMENTS
 from ferrodiff.analysis.rewrite.source import Derivative, Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
+from ferrodiff.analysis.rewrite.usertypes import debug_edits
 from ferrodiff.analysis.text import Span, encode
 
 SHOW_MODULE = "__ferrodiff_show"
@@ -130,10 +131,18 @@ def make_driver(
     """
     _place(work, chosen, _function(chosen, statements))
     work.edits += _without_main(work)
+    work.edits += debug_edits(work.source, _mentioned(chosen))
     call = f'unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }}'
     main = f"#[allow({LINTS})] fn main() {{ {call} }}\n"
     text = work.text((_SHOW, *modules, main))
     return Driver(text, chosen.derivative, tuple(owner.input for owner in owners))
+
+
+def _mentioned(chosen: Generated) -> list[str]:
+    """The types whose values are printed, as written."""
+    function = chosen.plan.function
+    texts = [parameter.type_text for parameter in function.parameters]
+    return [*texts, function.return_type or "", function.container_self or ""]
 
 
 def choose(work: Rewriter, name: str) -> Generated:

@@ -19,6 +19,7 @@ from ferrodiff.analysis.rewrite.samples import (
     parse_sample_line,
 )
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length, slice_element, strip_reference
+from ferrodiff.analysis.rewrite.usertypes import struct_of, user_types
 from ferrodiff.analysis.signature import shadow_type
 from ferrodiff.analysis.text import SourceText, decode
 
@@ -95,7 +96,7 @@ class _Inputs:
         self.container = plan.function.container_info
         self.given = {name.removeprefix("r#"): text for name, text in given.items()}
         self.from_file = sample_line(source, plan)
-        self.structs = structs(source)
+        self.structs = {t.name: t.sample for t in user_types(source).values() if t.sample is not None}
         self.aliases = {m.group(1): m.group(2) for m in _ALIAS.finditer(source.text)}
         self.lengths = {m.group(1): m.group(2) for m in _LENGTH.finditer(source.text)}
         generics = (*plan.function.generics, *self.container.generics)
@@ -270,18 +271,8 @@ def structs(source: SourceText) -> dict[str, Struct]:
     """The structs that a file defines, by name."""
     found = {}
     for node in walk(parse(source.data).root_node):
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if node.type != "struct_item" or name is None:
-            continue
-        text = decode(name.text or b"")
-        fields = []
-        if body is not None and body.type == "field_declaration_list":
-            for item in body.named_children:
-                label, kind = item.child_by_field_name("name"), item.child_by_field_name("type")
-                if label is not None and kind is not None:
-                    fields.append((decode(label.text or b""), decode(kind.text or b"")))
-        elif body is not None:
-            kinds = body.children_by_field_name("type")
-            fields = [(str(i), decode(kind.text or b"")) for i, kind in enumerate(kinds)]
-        found[text] = Struct(text, tuple(fields), body is None or body.type != "field_declaration_list")
+        name = node.child_by_field_name("name")
+        if node.type == "struct_item" and name is not None:
+            text = decode(name.text or b"")
+            found[text] = struct_of(text, node.child_by_field_name("body"))
     return found
