@@ -52,9 +52,9 @@ class Shape:
     last: Block | None
 
     def plan_of(self, block: Block) -> LoopPlan | None:
-        """The innermost loop's plan around a block."""
+        """The innermost loop's plan around a block; none for loops on paths that only end in a panic."""
         loop = self.loops.of(block)
-        return None if loop is None else self.plans[loop]
+        return None if loop is None else self.plans.get(loop)
 
 
 def prepare(function: Function, layout: DataLayout) -> Shape:
