@@ -105,14 +105,14 @@ def _compile(
     code, stderr = _run(command, environment, meanwhile)
     errors, warnings = _diagnostics(stderr, crate)
     if code != 0:
-        _raise_errors("\n".join(errors) or stderr.strip(), code, edition)
+        _raise_errors("\n\n".join(errors) or stderr.strip(), code, edition)
     if options.emit not in CRATE_TYPES:
-        return Compiled([output], [], folder, "\n".join(warnings), output)
+        return Compiled([output], [], folder, "\n\n".join(warnings), output)
     if options.emit == "staticlib":
-        return Compiled([], [], folder, "\n".join(warnings), output)
+        return Compiled([], [], folder, "\n\n".join(warnings), output)
     recorded = (folder / "arguments").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
     objects = [path for path in sorted(folder.iterdir()) if path.suffix == ".o" and is_bitcode(path)]
-    return Compiled(objects, recorded, folder, "\n".join(warnings), output)
+    return Compiled(objects, recorded, folder, "\n\n".join(warnings), output)
 
 
 def _command(
@@ -242,10 +242,20 @@ def _render(item: dict[str, Any], crate: Crate) -> str | None:
     spans = list(item["spans"]) + [span for child in item["children"] for span in child["spans"]]
     strange = [span for span in spans if not _is_users(span, crate)]
     if not strange:
-        return str(item["rendered"]).rstrip("\n")
+        return str(item["rendered"]).rstrip("\n") + _advice(item["message"])
     if item["level"] == "warning" and any(span["is_primary"] for span in strange):
         return None
     return _rerender(item, crate)
+
+
+def _advice(message: str) -> str:
+    """What rustc cannot know about a message."""
+    if message.startswith("cannot find attribute `autodiff"):
+        return (
+            "\n   = help: Ferrodiff reads annotations in the file's own text, not in what macros expand to; "
+            "write the annotated function out"
+        )
+    return ""
 
 
 def _is_users(span: dict[str, Any], crate: Crate) -> bool:
