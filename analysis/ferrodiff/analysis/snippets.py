@@ -236,6 +236,22 @@ def _pattern(function: Function, annotation: Annotation) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})" if parts else ""
 
 
+def sample_line(source: SourceText, function: Function) -> str:
+    """The comment that gives a function's inputs, ``// ferrodiff: x = [..], k = ..``, with samples by type.
+
+    Raises `NoSnippet` where there is nothing to give.
+    """
+    values = _Values(source, function)
+    parts = []
+    for parameter in function.parameters:
+        if parameter.name is None:
+            raise NoSnippet(f"`{function.bare_name}` has parameters that are not plain names")
+        parts.append(f"{parameter.name} = {values.expression(parameter.type_text)}")
+    if not parts:
+        raise NoSnippet(f"`{function.bare_name}` has no parameters")
+    return f"// ferrodiff: {', '.join(parts)}"
+
+
 # -- tests ---------------------------------------------------------------------------------------------
 
 

@@ -78,7 +78,9 @@ def server(start_raw: Callable[..., Any], folder: Path) -> Any:
 
 def command(server: Any, name: str, uri: str, derivative: str, **more: Any) -> int:
     arguments = [{"uri": uri, "derivative": derivative}]
-    identifier: int = server.ask("workspace/executeCommand", {"command": name, "arguments": arguments, **more})
+    identifier: int = server.ask(
+        "workspace/executeCommand", {"command": name, "arguments": arguments, **more}
+    )
     return identifier
 
 

@@ -12,7 +12,7 @@ from lsprotocol import types as t
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.local import every_function_near, functions_near
 from ferrodiff.analysis.model import Annotation, Function
-from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test
+from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test, sample_line
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.completion import WIDTHS
 from ferrodiff.server.lsp.convert import range_of, span_of
@@ -23,6 +23,9 @@ from ferrodiff.server.lsp.generated import proposals_for, rewrites_of
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
+RUNNING = "ferrodiff"
+"""A kind of our own: to run something is neither a fix nor a rewriting."""
+_ABOVE = 600
 _Edit = tuple[Span, str]
 
 
@@ -103,8 +106,28 @@ def _for_annotation(analysis: FileAnalysis, function: Function, annotation: Anno
         except NoSnippet:
             continue
         yield Action(title, rewrite, (_below(source, function, text),))
-    yield Action(f"Run `{annotation.name}`", "", command=(RUN, annotation.name))
-    yield Action(f"Check the gradient of `{annotation.name}`", "", command=(CHECK, annotation.name))
+    yield from _inputs(source, function)
+    yield Action(f"Run `{annotation.name}`", RUNNING, command=(RUN, annotation.name))
+    yield Action(f"Check the gradient of `{annotation.name}`", RUNNING, command=(CHECK, annotation.name))
+
+
+def _inputs(source: SourceText, function: Function) -> Iterator[Action]:
+    """The inputs of runs, written down so that they can be edited."""
+    first = min(annotation.span.start for annotation in function.annotations)
+    above = source.slice(Span(max(0, function.span.start - _ABOVE), first))
+    if "ferrodiff:" in above.rpartition("}")[2]:
+        return
+    try:
+        text = sample_line(source, function)
+    except NoSnippet:
+        return
+    line = source.line_span(source.line_of(first))
+    edit = (Span(line.start, line.start), f"{_margin(source, first)}{text}\n")
+    yield Action(
+        f"Write down the inputs that `{function.bare_name}` is run with",
+        t.CodeActionKind.RefactorRewrite.value,
+        (edit,),
+    )
 
 
 def _other_widths(annotation: Annotation) -> Iterator[Action]:
@@ -140,9 +163,9 @@ def _below(source: SourceText, function: Function, text: str) -> _Edit:
 
 
 def _margin(source: SourceText, offset: int) -> str:
-    line = source.line_span(source.line_of(offset))
-    text = source.slice(Span(line.start, offset))
-    return text if not text.strip() else ""
+    """The white space that the line of `offset` starts with."""
+    text = source.slice(source.line_span(source.line_of(offset)))
+    return text[: len(text) - len(text.lstrip())]
 
 
 def _function_at(analysis: FileAnalysis, offset: int) -> Function | None:
@@ -205,7 +228,9 @@ def _converted(
         call = t.Command(
             title=action.title, command=command, arguments=[{"uri": uri, "derivative": derivative}]
         )
-        return t.CodeAction(title=action.title, command=call) if server.abilities.action_literals else call
+        if not server.abilities.action_literals:
+            return call
+        return t.CodeAction(title=action.title, kind=action.kind, command=call)
     edits = [
         t.TextEdit(range_of(analysis.source, span, server.encoding), text) for span, text in action.edits
     ]

@@ -95,6 +95,7 @@ class FerrodiffServer(LanguageServer):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopped: asyncio.Event | None = None
         self._exit_code = 0
+        self._parent: int | None = None
         self._initialization_options: Any = None
 
     # -- features ------------------------------------------------------------------------------------
@@ -241,6 +242,10 @@ class FerrodiffServer(LanguageServer):
         self.workspace_folders = [
             path for uri in self.folder_uris(params) if (path := path_of(uri)) is not None
         ]
+        pid = params.process_id
+        # A client in another process namespace names a process that does not exist here.
+        if pid is not None and pid > 0 and os.name == "posix" and _alive(pid):
+            self._parent = pid
         self._take_settings(params.initialization_options, report=False)
         self.call(self.on_initialize)
 
@@ -363,10 +368,8 @@ class FerrodiffServer(LanguageServer):
 
     def _watch_parent(self) -> None:
         """Ends the server when the editor that started it died without closing the pipe."""
-        pid = self.process_id
-        # A client in another process namespace names a process that does not exist here.
-        if pid is not None and pid > 0 and hasattr(os, "getppid") and _alive(pid):
-            self.spawn(self._parent_loop(pid))
+        if self._parent is not None:
+            self.spawn(self._parent_loop(self._parent))
 
     async def _parent_loop(self, pid: int) -> None:
         while _alive(pid):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAXIMUM = 1000
+_TAGS = {"deprecated": t.DiagnosticTag.Deprecated, "unnecessary": t.DiagnosticTag.Unnecessary}
 _SEVERITIES = {
     "error": t.DiagnosticSeverity.Error,
     "warning": t.DiagnosticSeverity.Warning,
@@ -94,9 +95,7 @@ def _converted(
 
 
 def _tags(diagnostic: Diagnostic) -> list[t.DiagnosticTag] | None:
-    tags = [t.DiagnosticTag.Deprecated] if diagnostic.deprecated else []
-    tags += [t.DiagnosticTag.Unnecessary] if diagnostic.unnecessary else []
-    return tags or None
+    return [_TAGS[tag] for tag in diagnostic.tags if tag in _TAGS] or None
 
 
 def _found(uri: str, source: SourceText, finding: Finding, encoding: str) -> t.Diagnostic:
