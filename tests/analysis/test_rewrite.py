@@ -124,6 +124,14 @@ def test_split_lanes_reach_the_core_as_lanes() -> None:
     assert result.count("__fd_call.split::") == 6
 
 
+def test_types_without_floats_are_constant_for_the_core() -> None:
+    text = (
+        "use std::autodiff::*;\n#[autodiff_reverse(df, Active, Duplicated, Duplicated, Duplicated, Active)]\n"
+        "fn f(n: usize, t: &mut [[u8; 3]], s: &&str, x: &[f64]) -> f64 { x[0] }\n"
+    )
+    assert request_of(rewrite(text).text)["activities"] == ["Const", "Const", "Const", "Duplicated"]
+
+
 def test_unit_functions_have_no_return_activity() -> None:
     assert request_of(rewrite("#[std::autodiff::autodiff_forward(df)] fn f() {}").text)["ret"] == "None"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.rewrite.support import MODULE
-from ferrodiff.analysis.rewrite.types import is_float_data, is_shared, runtime_length
+from ferrodiff.analysis.rewrite.types import is_float_data, is_inert, is_shared, runtime_length
 from ferrodiff.analysis.signature import MAXIMUM_SHOWN_WIDTH, shadow_names
 
 _SPLIT = {Activity.DUALV: Activity.DUAL, Activity.DUALV_ONLY: Activity.DUAL_ONLY}
@@ -235,7 +235,7 @@ def request(plan: Plan) -> str:
             "function": plan.function.bare_name,
             "mode": plan.annotation.mode.value,
             "width": plan.width,
-            "activities": [_SPLIT.get(s.activity, s.activity).value for s in plan.slots],
+            "activities": [_asked(slot).value for slot in plan.slots],
             "ret": _SPLIT.get(returns, returns).value,
             "params": [s.bare for s in plan.slots],
             "file": plan.place.path,
@@ -243,6 +243,13 @@ def request(plan: Plan) -> str:
             "column": plan.place.column,
         }
     )
+
+
+def _asked(slot: Slot) -> Activity:
+    """What the core is asked: a type without floats is `Const` whatever was written."""
+    if is_inert(slot.type_text):
+        return Activity.CONST
+    return _SPLIT.get(slot.activity, slot.activity)
 
 
 def rust_string(text: str) -> str:

@@ -7,6 +7,8 @@ import re
 _REFERENCE = re.compile(r"&(?:'\w+ )?(?:mut )?")
 _FLOAT_ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*(f16|f32|f64|f128)\s*;")
 _FLOATS = frozenset({"f16", "f32", "f64", "f128"})
+_INTEGERS = {f"{sign}{bits}" for sign in "ui" for bits in (8, 16, 32, 64, 128, "size")}
+_INERT = frozenset({*_INTEGERS, "bool", "char", "str", "String", "()"})
 _VEC = re.compile(r"(?:(?:::)?(?:std|alloc)::vec::)?Vec<.*>", re.S)
 _BOXED = re.compile(r"(?:(?:::)?(?:std|alloc)::boxed::)?Box<(\[.*\])>", re.S)
 _OPEN, _CLOSE = "([{<", ")]}>"
@@ -20,6 +22,18 @@ def strip_reference(text: str) -> str:
 def is_shared(text: str) -> bool:
     """Whether a type is a shared reference."""
     return text.startswith("&") and re.match(r"&(?:'\w+ )?mut ", text) is None
+
+
+def is_inert(text: str) -> bool:
+    """Whether a type holds integers, flags or text only, behind any number of references, slices and arrays."""
+    text = strip_reference(text.strip())
+    if text in _INERT:
+        return True
+    if element := slice_element(text):
+        return is_inert(element)
+    if array := array_parts(text):
+        return is_inert(array[0])
+    return text.startswith("&") and is_inert(text)
 
 
 def split_top_level(text: str, separator: str = ",") -> list[str]:
