@@ -25,7 +25,7 @@ def is_shared(text: str) -> bool:
 
 
 def is_inert(text: str) -> bool:
-    """Whether a type holds integers, flags or text only, behind any number of references, slices and arrays."""
+    """Whether a type holds integers, flags or text only, behind references, in slices or arrays."""
     text = strip_reference(text.strip())
     if text in _INERT:
         return True
