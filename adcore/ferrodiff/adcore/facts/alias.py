@@ -79,6 +79,10 @@ class Alias:
                 elif insn.opcode in ("store", "atomicrmw", "cmpxchg", "fence", "va_arg"):
                     self._writers.append((insn, None))
 
+    def users(self, value: Value) -> list[Instruction]:
+        """The instructions that use a value."""
+        return self._uses.get(value, [])
+
     # -- objects -------------------------------------------------------------------------------------------
 
     def effect(self, call: Call) -> Effect:

@@ -7,15 +7,15 @@ unknown, and whoever asks must refuse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.ir.constants import ConstInt, Constant, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, Load, Phi, Select, Store
-from ferrodiff.adcore.ir.types import ArrayType, FloatType, PointerType, StructType, Type, VectorType, ptr
+from ferrodiff.adcore.ir.instructions import Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
+from ferrodiff.adcore.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type, VectorType, ptr
 from ferrodiff.adcore.ir.values import Function, Value
 
 
@@ -144,15 +144,26 @@ class MemoryTypes:
         """Bytes nobody ever reads or writes as a scalar, in an object whose every access is seen."""
         return False
 
+    def only_integers(self, pointer: Value) -> bool:
+        """Whether nothing but integers was ever seen in the objects behind a pointer (or nothing at all)."""
+        found = self.layout_of(pointer)
+        return found is None or all(isinstance(t, IntType) for t in found.cells.values())
+
     # -- evidence ------------------------------------------------------------------------------------------
 
     def _collect(self, insn: Instruction) -> None:
         if isinstance(insn, Load):
-            self._add(insn.pointer, insn.type, insn.align)
+            if not self._only_copied(insn):
+                self._add(insn.pointer, insn.type, insn.align)
             if isinstance(insn.type, PointerType):
                 self._point(insn.pointer, insn)
         elif isinstance(insn, Store):
-            self._add(insn.pointer, insn.value.type, insn.align)
+            origins = copied_from(insn.value)
+            if origins is None:
+                self._add(insn.pointer, insn.value.type, insn.align)
+            else:
+                for origin in origins:
+                    self._join_copy(insn.pointer, origin.pointer)
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
@@ -185,6 +196,30 @@ class MemoryTypes:
         """All typed accesses to the objects that a root's memory shares its layout with."""
         leader = self._find(root)
         return [a for r, found in self._accesses.items() if self._find(r) is leader for a in found]
+
+    def _only_copied(self, load: Load) -> bool:
+        """Integers that are only stored elsewhere say nothing about what they are."""
+        if not isinstance(load.type, IntType) or load.type.bits < 16:
+            return False
+        seen: set[Value] = {load}
+        work: list[Value] = [load]
+        while work:
+            at = work.pop()
+            for user in self.alias.users(at):
+                if isinstance(user, Store) and user.value is at:
+                    continue
+                if not isinstance(user, (Phi, Select, Freeze)):
+                    return False
+                if user not in seen:
+                    seen.add(user)
+                    work.append(user)
+        return True
+
+    def settle_as(self, pointer: Value, cells: Iterable[tuple[int, Type]], align: int | None) -> None:
+        """More evidence: scalars at offsets from a pointer."""
+        for offset, kind in cells:
+            self._add_access(pointer, Access(offset, 0, kind), align)
+        self._layouts.clear()
 
     def _join_copy(self, to: Value, source: Value) -> None:
         for a in self.alias.roots(to):
@@ -304,6 +339,29 @@ def _aligned(place: tuple[int, int] | None, align: int | None) -> tuple[int, int
     if place is None:
         return 0, align
     return (0, align) if place[1] and align % place[1] == 0 and align != place[1] else place
+
+
+def copied_from(value: Value) -> list[Load] | None:
+    """The loads of which an integer is a mere copy, or ``None`` if it is computed."""
+    if not isinstance(value.type, IntType) or value.type.bits < 16:
+        return None
+    found: list[Load] = []
+    seen: set[Value] = set()
+    work = [value]
+    while work:
+        at = work.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if isinstance(at, Load):
+            found.append(at)
+        elif isinstance(at, (Phi, Freeze)):
+            work.extend(at.operands)
+        elif isinstance(at, Select):
+            work.extend(at.operands[1:])
+        else:
+            return None
+    return found
 
 
 class _Pointee(Value):

@@ -53,6 +53,8 @@ def _holds(type: Type, wanted: type[Type]) -> bool:
     return isinstance(type, wanted)
 
 
+_ARITHMETIC = frozenset("add sub mul udiv sdiv urem srem".split())
+
 Path = tuple[int, ...]
 """Leads to a float in a value: indices of aggregates, then, inside an integer, bit offset and width."""
 
@@ -72,6 +74,10 @@ class Calls(Protocol):
 
     def result_leaves(self, call: Call, activity: Activity) -> list[Path]:
         """The floats in the result that take seeds."""
+        ...
+
+    def integers_may_carry(self) -> bool:
+        """Whether integers of unknown meaning may be floats that are passed on to a callee (in thunks)."""
         ...
 
     def returned(self, value: Value, activity: Activity) -> Iterable[Path]:
@@ -97,7 +103,8 @@ class Activity:
         self.memory = memory
         self.returns = returns
         self.calls = calls
-        self.varied: set[Value] = set(active)
+        self.varied: set[Value] = set()
+        self.varied.update(a for a in active if self._may_carry(a))
         self.objects: set[Value] = set()
         self._touched: set[Value] = set()
         self.active_calls: set[Call] = set()
@@ -105,6 +112,7 @@ class Activity:
         self._instructions = [i for b in alias.cfg.order for i in b.instructions]
         self._spread()
         self._spread_back()
+        self.mangled = self._mangled()
 
     def is_active_pointer(self, pointer: Value) -> bool:
         """Whether there is a shadow of the memory behind a pointer."""
@@ -113,6 +121,29 @@ class Activity:
     def has_adjoint(self, value: Value) -> bool:
         """Whether floats in a value have adjoints."""
         return value in self.varied and bool(self.demand.get(value))
+
+    def _may_carry(self, argument: Argument) -> bool:
+        """Whether an argument can hold anything active: of integers only those whose bits become floats."""
+        if not isinstance(argument.type, IntType):
+            return True
+        seen: set[Value] = {argument}
+        work: list[Value] = [argument]
+        while work:
+            at = work.pop()
+            for user in self.alias.users(at):
+                if self._makes_floats(user, at):
+                    return True
+                if user.opcode in _BIT_MOVES and isinstance(user.type, IntType) and user not in seen:
+                    seen.add(user)
+                    work.append(user)
+        return False
+
+    def _makes_floats(self, user: Instruction, value: Value) -> bool:
+        if user.opcode == "bitcast":
+            return is_float_like(user.type)
+        if isinstance(user, Store) and user.value is value:
+            return bool(self.integer_leaves(value.type, user.pointer, user.align))
+        return isinstance(user, Call) and self.calls.is_generated(user)
 
     # -- forwards ------------------------------------------------------------------------------------------
 
@@ -156,13 +187,35 @@ class Activity:
         rule = rule_for_instruction(insn)
         if rule is not None and rule.is_inactive:
             return False
+        if isinstance(insn.type, PointerType):
+            return any(v in self.varied for v in insn.operands if holds_pointer(v.type))
         return any(v in self.varied for v in insn.operands)
 
     def _bit_operands(self, insn: Instruction) -> list[Value]:
         return [v for v in insn.operands if is_float_like(v.type) or isinstance(v.type, (IntType, StructType, ArrayType))]
 
     def _float_bits(self, load: Load) -> bool:
-        return holds_integer(load.type) and bool(self.integer_leaves(load.type, load.pointer, load.align))
+        if not holds_integer(load.type):
+            return False
+        if self.calls.integers_may_carry():
+            return True
+        return bool(self.integer_leaves(load.type, load.pointer, load.align))
+
+    def learn(self) -> bool:
+        """Tell the memory types what integer loads turned out to carry; say whether that was news."""
+        news = False
+        for insn in self._instructions:
+            if isinstance(insn, Load) and insn in self.varied and holds_integer(insn.type):
+                known = self.integer_leaves(insn.type, insn.pointer, insn.align)
+                cells = [
+                    (place_of(insn.type, p, self.alias.layout), leaf_type(insn.type, p))
+                    for p in self.leaves(insn)
+                    if p not in known and not is_float_like(_at(insn.type, p))
+                ]
+                if cells:
+                    self.memory.settle_as(insn.pointer, cells, insn.align)
+                    news = True
+        return news
 
     def _visit_call(self, call: Call) -> None:
         name = call.callee_name or ""
@@ -202,6 +255,24 @@ class Activity:
             elif isinstance(root, Load) and root.pointer not in self.varied and root not in self._touched:
                 self._touched.add(root)
                 self._touch(root.pointer)
+
+    def _mangled(self) -> set[Value]:
+        """Integers computed from the bits of varied floats by more than moving them."""
+        found: set[Value] = set()
+        changed = True
+        while changed:
+            before = len(found)
+            for insn in self._instructions:
+                if isinstance(insn.type, IntType) and insn.type.bits >= 16 and insn not in found:
+                    if any(v in found for v in insn.operands) and insn.opcode not in ("load", "call"):
+                        found.add(insn)
+                    elif insn.opcode in _ARITHMETIC and any(self._carries_bits(v) for v in insn.operands):
+                        found.add(insn)
+            changed = len(found) != before
+        return found
+
+    def _carries_bits(self, value: Value) -> bool:
+        return value in self.varied and bool(isinstance(value.type, IntType) and produced(value, self))
 
     # -- backwards -----------------------------------------------------------------------------------------
 
@@ -379,6 +450,26 @@ def _bits(value: Value) -> int:
 
 def _carries(type: Type) -> bool:
     return holds_float(type) or holds_pointer(type)
+
+
+def place_of(type: Type, path: Path, layout: DataLayout) -> int:
+    """The byte offset of a float in a value that stands in memory."""
+    offset = 0
+    while path:
+        if isinstance(type, IntType):
+            return offset + path[0] // 8
+        step, type = layout.field_at(type, path[0])
+        offset += step
+        path = path[1:]
+    return offset
+
+
+def _at(type: Type, path: Path) -> Type:
+    """The type that a path leads to, the integer itself where it leads into one."""
+    while path and not isinstance(type, IntType):
+        type = type.fields[path[0]] if isinstance(type, StructType) else type.element  # type: ignore[attr-defined]
+        path = path[1:]
+    return type
 
 
 def leaf_type(type: Type, path: Path) -> Type:

@@ -171,6 +171,10 @@ class CallFacts:
             return None
         return not any(start <= offset < end for start, end in self.const_ranges)
 
+    def integers_may_carry(self) -> bool:
+        """Whether integers of unknown meaning may be floats that are passed on to a callee (in thunks)."""
+        return self.const_ranges is not None
+
     def may_drop(self, pointer: Value) -> bool:
         """Whether what is stored here leaves the function without a derivative on purpose."""
         roots = self.alias.roots(pointer)

@@ -26,6 +26,7 @@ from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.retype import retype_pointers
 from ferrodiff.adcore.reverse.report import Report, describe
+from ferrodiff.adcore.reverse.scopes import separate
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import Frame, Slots
 from ferrodiff.adcore.reverse.sweep import Sweep
@@ -165,6 +166,8 @@ class Building:
         )
         active = [a for a, flag in zip(self.parameters, self.wanted.active, strict=True) if flag]
         self.activity = Activity(self.alias, self.memory, active, self.wanted.returns, facts)
+        if self.activity.learn():
+            self.activity = Activity(self.alias, self.memory, active, self.wanted.returns, facts)
         self._settle_leaves(derivative, shape)
         self._frames()
         lanes = AdjointLanes(Builder(self.reverse), self.deriver.width, self.deriver.form)
@@ -418,6 +421,7 @@ class Building:
             self.slots.close_record()
             self.reverse_frame.finish()
         self.forward_frame.finish()
+        separate(self.session, tape, dict.fromkeys((self.function, self.reverse)))
         for insn in (*self.function.instructions(), *self.reverse.instructions()):
             insn.metadata.pop("dbg", None)
         if shape.last is None:

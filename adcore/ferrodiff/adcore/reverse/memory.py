@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ferrodiff.adcore.facts.memtypes import MemoryTypes
+from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Store
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
+from ferrodiff.adcore.ir.values import Argument
 from ferrodiff.adcore.lanes import Lanes
-from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type
+from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type, place_of
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented, alignment
 from ferrodiff.adcore.reverse.calls import CallSweep
@@ -74,17 +75,6 @@ class MemorySweep:
 
     # -- loads and stores ----------------------------------------------------------------------------------
 
-    def place_of(self, type: Type, path: Path) -> int:
-        """The byte offset of a float in a value that stands in memory."""
-        offset = 0
-        while path:
-            if isinstance(type, IntType):
-                return offset + path[0] // 8
-            step, type = self.layout.field_at(type, path[0])
-            offset += step
-            path = path[1:]
-        return offset
-
     def _check_known(self, insn: Load | Store, type: Type) -> None:
         """Floats in memory that nothing is known about could be anybody's: no silent zero."""
         if insn.pointer in self.activity.varied or not (holds_float(type) or holds_pointer(type)):
@@ -111,6 +101,7 @@ class MemorySweep:
         if insn.pointer not in self.activity.varied:
             self._check_lost(insn)
             return
+        self._check_copy(insn)
         for path in sorted(self.activity.stored_leaves(insn)):
             kind = leaf_type(insn.value.type, path)
             places, align = self._places(insn.pointer, insn.value.type, path, insn.align)
@@ -118,13 +109,31 @@ class MemorySweep:
                 self.adjoints.add(insn.value, self.lanes.load(kind, places, align), path)
             self.lanes.store(self.lanes.zero(kind), places, align)
 
+    def _check_copy(self, insn: Store) -> None:
+        """Words of unknown meaning copied in memory of the caller could be floats."""
+        if not isinstance(insn.value.type, IntType) or insn.value.type.bits < 16:
+            return
+        size = insn.value.type.bits // 8
+        if self.types.scalars(insn.pointer, size, insn.align) is not None:
+            return
+        origins = copied_from(insn.value)
+        if origins is None or not any(o.pointer in self.activity.varied for o in origins):
+            return
+        roots = {r for p in (insn.pointer, *(o.pointer for o in origins)) for r in self.activity.alias.roots(p)}
+        if any(isinstance(r, Argument) for r in roots):
+            raise self.session.refuse(
+                "a word is copied, and whether it is a float is not known",
+                insn,
+                help="read or write the value through its own type somewhere in this function",
+            )
+
     def _check_lost(self, insn: Store) -> None:
         """Active data stored where there is no shadow would be lost without a word."""
         if insn.value in self.activity.varied and not self.calls.may_drop(insn.pointer):
             raise self.session.refuse("active data is stored in memory that is Const", insn)
 
     def _places(self, pointer: Value, type: Type, path: Path, align: int | None) -> tuple[list[Value], int | None]:
-        offset = self.place_of(type, path)
+        offset = place_of(type, path, self.layout)
         places = [self.builder.ptradd(s, offset) if offset else s for s in self.shadows(pointer)]
         if offset and align is not None:
             align = min(align, offset & -offset)

@@ -8,7 +8,7 @@ from ferrodiff.adcore.ir.base import LocalValue, Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, zero
 from ferrodiff.adcore.ir.instructions import Branch, Call, Instruction, Phi, Return
-from ferrodiff.adcore.ir.types import IntType, VectorType, i8, i64
+from ferrodiff.adcore.ir.types import IntType, VectorType, i8, i64, is_float_like
 from ferrodiff.adcore.ir.values import Block
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.reverse.activity import Activity, Path, bit_demand, leaf_type
@@ -189,6 +189,7 @@ class Sweep:
             return
         if self.memory.reverse(insn):
             return
+        self._check_bits(insn)
         if not self.activity.has_adjoint(insn):
             return
         handler = getattr(self, f"_{insn.opcode}", None)
@@ -293,6 +294,15 @@ class Sweep:
     def _freeze(self, insn: Instruction) -> None:
         for path in self.activity.leaves(insn):
             self.adjoints.add(insn.operands[0], self.adjoints.take(insn, path), path)
+
+    def _check_bits(self, insn: Instruction) -> None:
+        """Floats made from integers that were computed from the bits of active floats: no silent zero."""
+        if insn.opcode == "bitcast" and is_float_like(insn.type) and insn.operands[0] in self.activity.mangled:
+            raise self.session.refuse(
+                "the bits of a float are changed as an integer",
+                insn,
+                help="use the float operations (`abs`, `copysign`, negation) instead of `to_bits`",
+            )
 
     def _bits(self, insn: Instruction) -> None:
         """Integers that carry floats: the adjoint goes where the bits came from."""

@@ -26,6 +26,9 @@ from ferrodiff.adcore.reverse.storage import Frame, Slot, Slots, declare_memory
 STACK_LIMIT = 8192
 """Bytes of tape of one loop nest of constant size that stay on the stack."""
 
+EXPECTED_LIMIT = 1 << 20
+"""Iterations that a guess may make room for at once."""
+
 FIRST_ROOM = 64
 """Iterations that a growing tape has room for at first."""
 
@@ -51,6 +54,10 @@ class LoopTape:
     base: Value | None = None
     kept: list[Kept] = field(default_factory=list)
 
+    def bytes(self, layout: DataLayout) -> int:
+        """Bytes kept per iteration."""
+        return sum(layout.size_of(k.stored) for k in self.kept)
+
 
 class Tape:
     """All tape arrays of one function."""
@@ -67,6 +74,8 @@ class Tape:
         self.iteration: dict[LoopPlan, Value] = {}
         self.first: dict[LoopPlan, Value] = {}
         self.locations: dict[Instruction, SourceLocation | None] = {}
+        self.accesses: dict[Instruction, Kept] = {}
+        """Every load and store of an array."""
         self._tail: dict[Block, Block] = {}
         for plan in shape.plans.values():
             self.iteration[plan] = reverse_frame.alloca(i64, "back", const_int(i64, 0))
@@ -129,7 +138,11 @@ class Tape:
         if kept.stored is not kept.type:
             value = builder.zext(value, kept.stored)
         array = self.slots.load(builder, kept.buffer, "array")
-        builder.store(value, builder.gep(kept.stored, array, index, flags=("inbounds",)))
+        place = builder.gep(kept.stored, array, index, flags=("inbounds",))
+        self.accesses[builder.store(value, place, self._align(kept))] = kept
+
+    def _align(self, kept: Kept) -> int:
+        return min(8, self.layout.align_of(kept.stored))
 
     # -- reverse sweep -------------------------------------------------------------------------------------
 
@@ -137,7 +150,10 @@ class Tape:
         """The value kept for the iteration that the reverse sweep is in."""
         array = self.slots.load(builder, kept.buffer, "array")
         index = self.number_back(builder, plan)
-        value = builder.load(kept.stored, builder.gep(kept.stored, array, index, flags=("inbounds",)), None, "kept")
+        place = builder.gep(kept.stored, array, index, flags=("inbounds",))
+        value = builder.load(kept.stored, place, self._align(kept), "kept")
+        assert isinstance(value, Instruction)
+        self.accesses[value] = kept
         return value if kept.stored is kept.type else builder.trunc(value, kept.type)
 
     def number_back(self, builder: Builder, plan: LoopPlan) -> Value:
@@ -210,37 +226,63 @@ class Tape:
         return nest
 
     def _exact(self, tape: LoopTape, nest: list[LoopPlan]) -> None:
-        outermost = nest[-1]
-        last = self._end(outermost.preheader)
-        builder = Builder(self.function).position_before(last)
+        builder = Builder(self.function).position_before(self._end(nest[-1].preheader))
         total: Value = const_int(i64, 1)
         for plan in nest:
-            assert plan.trip is not None
-            count = builder.add(plan.trip.emit(builder, *plan.trip.inputs()), 1)
-            total = builder.mul(total, count)
+            total = builder.mul(total, self._iterations(builder, plan))
         elements = total.value if isinstance(total, ConstInt) else None
-        bytes_each = sum(self.layout.size_of(k.stored) for k in tape.kept)
-        on_stack = elements is not None and not self.slots.is_split and elements * bytes_each <= STACK_LIMIT
+        if elements is not None and not self.slots.is_split and elements * tape.bytes(self.layout) <= STACK_LIMIT:
+            self._on_stack(tape, elements)
+            return
+        block = builder.call("malloc", ptr, [builder.mul(total, tape.bytes(self.layout))], name="tape")
+        self._place_arrays(builder, tape, block, total)
+
+    def _iterations(self, builder: Builder, plan: LoopPlan) -> Value:
+        assert plan.trip is not None
+        return builder.add(plan.trip.emit(builder, *plan.trip.inputs()), 1)
+
+    def _on_stack(self, tape: LoopTape, elements: int) -> None:
+        """The slots get their addresses at entry, so that every path sees the same arrays."""
         for kept in tape.kept:
-            if on_stack:
-                assert elements is not None
-                array = self.slots.forward.alloca(ArrayType(elements, kept.stored), "tape", None, 16)
-                # The slot gets the address at entry, so that every path sees one array.
-                self.slots.forward.add(Store(array, kept.buffer.address[self.function]))
-                kept.on_stack = True
-            else:
-                size = builder.mul(total, self.layout.size_of(kept.stored))
-                array = builder.call("malloc", ptr, [size], name="tape")
-                self.slots.store(builder, kept.buffer, array)
+            array = self.slots.forward.alloca(ArrayType(elements, kept.stored), "tape", None, 16)
+            self.slots.forward.add(Store(array, kept.buffer.address[self.function]))
+            kept.on_stack = True
+
+    def _place_arrays(self, builder: Builder, tape: LoopTape, block: Value, room: Value) -> None:
+        """Divide a block of memory among the arrays of a loop, widest elements first."""
+        tape.kept.sort(key=lambda k: -self.layout.size_of(k.stored))
+        place = block
+        for kept in tape.kept:
+            self.slots.store(builder, kept.buffer, place)
+            place = builder.ptradd(place, builder.mul(room, self.layout.size_of(kept.stored)))
 
     def _grow_before(self, tape: LoopTape, room: Slot) -> None:
-        plan = tape.plan
-        assert plan.trip is not None
-        last = self._end(plan.preheader)
+        outer = self._outer_count(tape.plan)
+        last = self._end(tape.plan.preheader)
         builder = Builder(self.function).position_before(last)
-        count = builder.add(plan.trip.emit(builder, *plan.trip.inputs()), 1)
+        count = self._iterations(builder, tape.plan)
         base = tape.base if tape.base is not None else const_int(i64, 0)
-        self._grow(tape, room, last, builder, builder.add(base, count))
+        expected = builder.mul(count, outer)
+        self._grow(tape, room, last, builder, builder.add(base, count), expected)
+
+    def _outer_count(self, plan: LoopPlan) -> Value:
+        """How often an inner loop will be entered, as far as that is known before the outermost loop."""
+        around = plan.parent
+        if around is None:
+            return const_int(i64, 1)
+        outermost = around
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        builder = Builder(self.function).position_before(self._end(outermost.preheader))
+        total: Value = const_int(i64, 1)
+        while around is not None:
+            if around.trip is None:
+                return const_int(i64, 1)
+            if not all(self.shape.loops.is_invariant(v, outermost.loop) for v in around.trip.inputs()):
+                return const_int(i64, 1)
+            total = builder.mul(total, self._iterations(builder, around))
+            around = around.parent
+        return total
 
     def _grow_inside(self, tape: LoopTape, room: Slot) -> None:
         header = tape.plan.header
@@ -250,12 +292,15 @@ class Tape:
             builder.position_before(header.instructions[at + 1])
         place = builder.before
         assert place is not None and tape.index is not None
-        self._grow(tape, room, place, builder, builder.add(tape.index, 1))
+        self._grow(tape, room, place, builder, builder.add(tape.index, 1), const_int(i64, 0))
 
     def _grow(
-        self, tape: LoopTape, room: Slot, place: Instruction, builder: Builder, need: Value
+        self, tape: LoopTape, room: Slot, place: Instruction, builder: Builder, need: Value, expected: Value
     ) -> None:
-        """Split a block before ``place``; between the halves make room for ``need`` elements."""
+        """Split a block before ``place``; between the halves make room for ``need`` elements.
+
+        ``expected`` is how many there will be in the end, a guess that is followed within limits.
+        """
         block = place.parent
         assert block is not None
         have = self.slots.load(builder, room, "room")
@@ -266,22 +311,38 @@ class Tape:
         builder.position(block)
         builder.cond_br(full, grow, rest)
         builder.position(grow)
-        double = builder.mul(have, 2)
-        least = builder.select(builder.icmp("ugt", double, const_int(i64, FIRST_ROOM)), double, FIRST_ROOM)
-        new = builder.select(builder.icmp("ugt", need, least), need, least)
+        new = need
+        for other in (builder.mul(have, 2), const_int(i64, FIRST_ROOM), self._within(builder, expected)):
+            new = builder.select(builder.icmp("ugt", new, other), new, other)
         self.slots.store(builder, room, new)
-        for kept in tape.kept:
-            old = self.slots.load(builder, kept.buffer)
-            size = builder.mul(new, self.layout.size_of(kept.stored))
-            self.slots.store(builder, kept.buffer, builder.call("realloc", ptr, [old, size], name="tape"))
+        self._move(tape, builder, have, new)
         builder.br(rest)
 
+    def _within(self, builder: Builder, expected: Value) -> Value:
+        if isinstance(expected, ConstInt):
+            return const_int(i64, min(expected.unsigned, EXPECTED_LIMIT))
+        return builder.select(builder.icmp("ult", expected, EXPECTED_LIMIT), expected, EXPECTED_LIMIT)
+
+    def _move(self, tape: LoopTape, builder: Builder, have: Value, room: Value) -> None:
+        """Move all arrays of a loop to a larger block."""
+        old = [self.slots.load(builder, kept.buffer) for kept in self._ordered(tape)]
+        block = builder.call("malloc", ptr, [builder.mul(room, tape.bytes(self.layout))], name="tape")
+        self._place_arrays(builder, tape, block, room)
+        for kept, source in zip(tape.kept, old, strict=True):
+            size = builder.mul(have, self.layout.size_of(kept.stored))
+            builder.memcpy(self.slots.load(builder, kept.buffer), source, size, 1)
+        builder.call("free", void, [old[0]])
+
+    def _ordered(self, tape: LoopTape) -> list[Kept]:
+        tape.kept.sort(key=lambda k: -self.layout.size_of(k.stored))
+        return tape.kept
+
     def release(self, builder: Builder) -> None:
-        """Free every array that is not on the stack."""
+        """Free every block that is not on the stack: it begins with its loop's first array."""
         declare_memory(builder.function)
         for tape in self.tapes.values():
-            for kept in (k for k in tape.kept if not k.on_stack):
-                builder.call("free", void, [self.slots.load(builder, kept.buffer)])
+            if tape.kept and not tape.kept[0].on_stack:
+                builder.call("free", void, [self.slots.load(builder, self._ordered(tape)[0].buffer)])
 
 
 def split_block(function: Function, block: Block, place: Instruction) -> Block:
