@@ -16,14 +16,19 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser, Tree
 
+from ferrodiff.analysis.diagnostics.core import Diagnostic
 from ferrodiff.analysis.items import MACROS, Found, Walker, module_root
 from ferrodiff.analysis.model import Attribute, Function, Import, Misplaced, Mode, Name, shifted
 from ferrodiff.analysis.printing import COMMENTS
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
+
+if TYPE_CHECKING:
+    from ferrodiff.analysis.diagnostics.core import Diagnostic
 
 _ALIAS = re.compile(rb"\b(autodiff|autodiff_forward|autodiff_reverse)\s+as\s+(\w+)")
 _ORDINARY_TRIGGER = re.compile(rb"autodiff")
@@ -103,6 +108,13 @@ class FileAnalysis:
     def names(self) -> tuple[Name, ...]:
         """Items of the value namespace in the scopes that hold annotations, and at the file's root."""
         return tuple([shifted(n, placed.start) for placed in self.chunks for n in placed.chunk.found.names])
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What there is to say about the annotations, in order of place."""
+        from ferrodiff.analysis.diagnostics.run import diagnose  # loaded when first asked for
+
+        return diagnose(self)
 
     def every_function(self, placed: PlacedChunk) -> tuple[Function, ...]:
         chunk = placed.chunk

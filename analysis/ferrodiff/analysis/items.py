@@ -168,7 +168,7 @@ class Walker:
     def _node(self, node: Node, pending: list[Node], frame: Frame) -> None:
         kind = node.type
         namespace = _ITEM_NAMES.get(kind)
-        if namespace is not None:
+        if namespace is not None and not self._is_conditional(pending):
             self._name(node, namespace, frame.container)
         elif kind == "use_declaration":
             if b"autodiff" in self.data[node.start_byte - self.base : node.end_byte - self.base]:
@@ -203,6 +203,13 @@ class Walker:
         for annotation in self.annotations(pending):
             kind = "broken code" if frame.broken else "nothing"
             self.found.misplaced.append(Misplaced(annotation, kind, annotation.span))
+
+    def _is_conditional(self, pending: Iterable[Node]) -> bool:
+        """Whether a ``#[cfg(..)]`` decides about an item: two of one name may then live together."""
+        return any(
+            node.type == "attribute_item" and self.text(node).lstrip("#[ ").startswith("cfg")
+            for node in pending
+        )
 
     def _name(self, node: Node, namespace: str, container: Container) -> None:
         name = node.child_by_field_name("name")

@@ -289,20 +289,8 @@ class Name:
     scope: Span
 
 
-_SHIFTED = (
-    Span,
-    tuple,
-    Annotation,
-    Argument,
-    Parameter,
-    Function,
-    Container,
-    Attribute,
-    Misplaced,
-    Problem,
-    Import,
-    Name,
-)
+_UNMOVED = (Header, Generic)
+"""Facts without places."""
 
 
 @cache
@@ -322,12 +310,12 @@ def _shift(value: Any, delta: int) -> Any:
         return value if value is FILE_SCOPE else Span(value.start + delta, value.end + delta)
     if type(value) is tuple:
         return tuple([_shift(v, delta) for v in value]) if value else value
-    if not isinstance(value, _SHIFTED):
+    if not hasattr(value, "__dataclass_fields__") or isinstance(value, _UNMOVED):
         return value
     changes: dict[str, Any] = {}
     for name in _field_names(cast(Any, type(value))):
         old = getattr(value, name)
-        if isinstance(old, _SHIFTED):
+        if type(old) is tuple or hasattr(old, "__dataclass_fields__"):
             changes[name] = _shift(old, delta)
     if isinstance(value, Annotation):
         changes["commas"] = tuple([c + delta for c in value.commas])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -48,6 +49,43 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
     notes: tuple[str, ...] = ()
-    unnecessary: bool = False
-    """The span could be removed (editors fade it)."""
-    deprecated: bool = False
+    tags: tuple[str, ...] = ()
+    """``unnecessary`` (the span could be removed) and ``deprecated``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of diagnostic: everything the documentation and the messages share."""
+
+    code: str
+    name: str
+    severity: Severity
+    says: str
+    """The message; braces are filled in."""
+    why: str
+    """A paragraph or more for the documentation, in Markdown."""
+    bad: str
+    """Rust that gets this diagnostic."""
+    good: str = ""
+    """The same without."""
+    tags: tuple[str, ...] = ()
+
+    def at(
+        self,
+        span: Span,
+        words: Mapping[str, object] | None = None,
+        *,
+        related: Iterable[Related] = (),
+        fixes: Iterable[Fix | None] = (),
+        notes: Iterable[str] = (),
+    ) -> Diagnostic:
+        return Diagnostic(
+            code=self.code,
+            severity=self.severity,
+            span=span,
+            message=self.says.format(**words) if words else self.says,
+            related=tuple(related),
+            fixes=tuple([fix for fix in fixes if fix is not None]),
+            notes=tuple(notes),
+            tags=self.tags,
+        )

@@ -1,0 +1,84 @@
+"""Two items of one name in a scope, at least one of them generated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ferrodiff.analysis.diagnostics.core import Diagnostic, Related, Rule, Severity
+from ferrodiff.analysis.diagnostics.file import File, Located
+from ferrodiff.analysis.fixes import free_name, rename
+from ferrodiff.analysis.model import FILE_SCOPE, shifted
+from ferrodiff.analysis.text import Span
+
+RULE = Rule(
+    code="FD011",
+    name="duplicate-name",
+    severity=Severity.ERROR,
+    says="the name `{name}` is defined multiple times",
+    why="""The generated function stands beside the annotated one, so its name must be new in that module, impl, trait or block
+(`E0428`; `E0592` in an impl).""",
+    bad="""#[autodiff_forward(df, Dual, Dual)]
+#[autodiff_reverse(df, Active, Active)]
+fn f(x: f64) -> f64 { x }
+""",
+    good="""#[autodiff_forward(df_fwd, Dual, Dual)]
+#[autodiff_reverse(df_rev, Active, Active)]
+fn f(x: f64) -> f64 { x }
+""",
+)
+
+_Key = tuple[Span, str]
+
+
+def check(file: File) -> Iterator[Diagnostic]:
+    generated: dict[_Key, list[Located]] = {}
+    for located in file.located():
+        annotation = located.annotation
+        conditional = annotation.via_cfg_attr or any(a.path == "cfg" for a in located.function.attributes)
+        if annotation.name is not None and not conditional:
+            generated.setdefault((located.scope, annotation.name), []).append(located)
+    if not generated:
+        return
+    existing = _existing(file, generated)
+    for key, group in generated.items():
+        first = existing.get(key)
+        ordered = _expansion_order(group)
+        for number, located in enumerate(ordered):
+            if first is None and number == 0:
+                continue
+            yield _report(file, located, key[1], first or _name_span(ordered[0]))
+
+
+def _expansion_order(group: list[Located]) -> list[Located]:
+    """Attributes of one function expand from top to bottom, functions in the order of the file."""
+    return sorted(group, key=lambda item: item.at(item.annotation.span).start)
+
+
+def _name_span(located: Located) -> Span:
+    return located.at(located.annotation.name_span or located.annotation.span)
+
+
+def _existing(file: File, wanted: dict[_Key, list[Located]]) -> dict[_Key, Span]:
+    """The user's own items of these names in these scopes."""
+    words = {name for _, name in wanted}
+    found: dict[_Key, Span] = {}
+    for placed in file.analysis.chunks:
+        for name in placed.chunk.found.names:
+            if name.name not in words:
+                continue
+            moved = shifted(name, placed.start)
+            key = (FILE_SCOPE if name.scope is FILE_SCOPE else moved.scope, name.name)
+            if key in wanted:
+                found.setdefault(key, moved.span)
+    return found
+
+
+def _report(file: File, located: Located, name: str, earlier: Span) -> Diagnostic:
+    mode = located.annotation.mode
+    taken = {n.name for placed in file.analysis.chunks for n in placed.chunk.found.names}
+    taken |= {item.annotation.name for item in file.located() if item.annotation.name is not None}
+    suffixed = f"{name}_{'fwd' if mode.value == 'forward' else 'rev'}"
+    new = suffixed if suffixed not in taken else free_name(name, taken)
+    fixes = [shifted_fix for shifted_fix in rename(shifted(located.annotation, located.base), new)]
+    related = (Related(earlier, f"`{name}` is defined here already"),)
+    return RULE.at(_name_span(located), {"name": name}, related=related, fixes=fixes)

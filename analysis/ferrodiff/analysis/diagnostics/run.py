@@ -1,0 +1,33 @@
+"""Runs all checks on a file's facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ferrodiff.analysis.diagnostics.core import Diagnostic
+from ferrodiff.analysis.diagnostics.file import File
+from ferrodiff.analysis.diagnostics.registry import check_annotations, check_file
+from ferrodiff.analysis.diagnostics.silence import silenced
+from ferrodiff.analysis.model import shifted
+
+if TYPE_CHECKING:
+    from ferrodiff.analysis.document import Chunk, FileAnalysis
+
+
+def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Diagnostic, ...]:
+    """Every diagnostic of a file in order of place, those silenced in its comments left out."""
+    found: list[Diagnostic] = []
+    for placed in analysis.chunks:
+        if placed.chunk.found.functions:
+            found += [shifted(diagnostic, placed.start) for diagnostic in _of_item(placed.chunk)]
+    if any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.chunks):
+        found += check_file(File(analysis, crate_root))
+    found.sort(key=lambda d: (d.span.start, d.span.end, d.code))
+    return tuple(silenced(analysis, found))
+
+
+def _of_item(chunk: Chunk) -> tuple[Diagnostic, ...]:
+    """Kept with the item: they depend on nothing else."""
+    if chunk.checks is None:
+        chunk.checks = tuple([d for function in chunk.found.functions for d in check_annotations(function)])
+    return cast("tuple[Diagnostic, ...]", chunk.checks)

@@ -1,0 +1,60 @@
+"""What a check looks at: one annotation on one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ferrodiff.analysis.activities import allowed_input, expected_count
+from ferrodiff.analysis.diagnostics.core import Related
+from ferrodiff.analysis.model import Activity, Annotation, Argument, Function, Mode, Parameter, ProblemKind
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    function: Function
+    annotation: Annotation
+
+    @property
+    def mode(self) -> Mode:
+        return self.annotation.mode
+
+    @property
+    def expected(self) -> int:
+        return expected_count(self.function)
+
+    def inputs(self) -> Iterator[tuple[int, Parameter, Argument]]:
+        """Parameters and what stands for them, as far as the list goes."""
+        pairs = zip(self.function.parameters, self.annotation.arguments, strict=False)
+        for index, (parameter, argument) in enumerate(pairs):
+            yield index, parameter, argument
+
+    def valid_inputs(self) -> Iterator[tuple[int, Parameter, Argument, Activity]]:
+        """Those that rustc accepts."""
+        for index, parameter, argument in self.inputs():
+            activity = argument.activity
+            if activity is not None and allowed_input(activity, parameter, self.mode):
+                yield index, parameter, argument, activity
+
+    @property
+    def returned(self) -> tuple[int, Argument] | None:
+        """Place and argument of the return value; None for a unit function or when it is missing."""
+        index = len(self.function.parameters)
+        if not self.function.has_return or len(self.annotation.arguments) <= index:
+            return None
+        return index, self.annotation.arguments[index]
+
+    def problems(self, *kinds: ProblemKind) -> Iterator[tuple[int, int, str]]:
+        for problem in self.annotation.problems:
+            if problem.kind in kinds:
+                yield problem.span.start, problem.span.end, problem.text
+
+    def about(self, parameter: Parameter) -> Related:
+        """Points at the parameter that an argument is for."""
+        return Related(parameter.span, f"for this parameter: `{parameter.text}`")
+
+    def about_return(self) -> tuple[Related, ...]:
+        span = self.function.return_span
+        if span is None:
+            return ()
+        return (Related(span, f"for this return value: `{self.function.return_type}`"),)

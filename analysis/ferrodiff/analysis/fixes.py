@@ -1,0 +1,162 @@
+"""Quick fixes as data: titles and edits, made from facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ferrodiff.analysis.activities import choices_at, expected_count
+from ferrodiff.analysis.diagnostics.core import Edit, Fix
+from ferrodiff.analysis.model import Activity, Annotation, Function, Mode
+from ferrodiff.analysis.printing import quoted
+from ferrodiff.analysis.text import Span
+
+
+def replace_activity(
+    function: Function, annotation: Annotation, index: int, choices: Iterable[Activity] | None = None
+) -> tuple[Fix, ...]:
+    """The activity at `index` by each one of use there, best first."""
+    argument = annotation.arguments[index]
+    offered = (
+        choices if choices is not None else choices_at(function, annotation.mode, index, annotation.width)
+    )
+    return tuple(
+        [
+            Fix(
+                f"Replace by `{activity.value}`",
+                (Edit(argument.span, activity.value),),
+                preferred=number == 0,
+            )
+            for number, activity in enumerate(a for a in offered if a is not argument.activity)
+        ]
+    )
+
+
+def missing_activities(function: Function, annotation: Annotation) -> tuple[str, ...]:
+    """What has to be appended to the list to complete it."""
+    present = len(annotation.arguments)
+    places = range(present, expected_count(function))
+    return tuple([choices_at(function, annotation.mode, i, annotation.width)[0].value for i in places])
+
+
+def list_end(annotation: Annotation) -> int | None:
+    """Where another argument may be inserted after a comma; None without a name."""
+    if annotation.arguments:
+        return annotation.arguments[-1].span.end
+    last = annotation.width_span or annotation.mode_span or annotation.name_span
+    return last.end if last is not None else None
+
+
+def complete_list(function: Function, annotation: Annotation) -> tuple[Fix, ...]:
+    missing = missing_activities(function, annotation)
+    end = list_end(annotation)
+    if not missing or end is None:
+        return ()
+    text = ", ".join(missing)
+    return (Fix(f"Add `{text}`", (Edit(Span(end, end), f", {text}"),), preferred=True),)
+
+
+def trim_list(function: Function, annotation: Annotation) -> tuple[Fix, ...]:
+    """Drops what stands after the last place."""
+    expected = expected_count(function)
+    surplus = annotation.arguments[expected:]
+    if not surplus:
+        return ()
+    kept = annotation.arguments[expected - 1].span.end if expected else None
+    before = annotation.width_span or annotation.mode_span or annotation.name_span
+    start = kept if kept is not None else before.end if before is not None else surplus[0].span.start
+    names = ", ".join([a.text for a in surplus])
+    return (Fix(f"Remove `{names}`", (Edit(Span(start, surplus[-1].span.end), ""),), preferred=True),)
+
+
+def rewrite_list(function: Function, annotation: Annotation, activities: Sequence[Activity]) -> Fix | None:
+    """All activities at once."""
+    end = list_end(annotation)
+    if end is None:
+        return None
+    text = ", ".join([a.value for a in activities])
+    if annotation.arguments:
+        span = Span(annotation.arguments[0].span.start, end)
+        return Fix(f"Use `{text}`", (Edit(span, text),))
+    return Fix(f"Use `{text}`", (Edit(Span(end, end), f", {text}"),))
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """`wanted` with the first number that makes it new."""
+    known = set(taken)
+    number = 2
+    while f"{wanted}_{number}" in known:
+        number += 1
+    return f"{wanted}_{number}"
+
+
+def rename(annotation: Annotation, new_name: str) -> tuple[Fix, ...]:
+    """The derivative's name in the annotation; calls are the editor's to rename."""
+    if annotation.name_span is None:
+        return ()
+    written = quoted(new_name)
+    return (Fix(f"Rename to `{written}`", (Edit(annotation.name_span, written),), preferred=True),)
+
+
+def new_form(annotation: Annotation) -> tuple[Fix, ...]:
+    """``#[autodiff(df, Forward, ..)]`` as ``#[autodiff_forward(df, ..)]``."""
+    if not annotation.old_form or annotation.mode_span is None or annotation.name_span is None:
+        return ()
+    prefix = annotation.path.rpartition("::")[0]
+    path = f"{prefix}::{annotation.mode.macro}" if prefix else annotation.mode.macro
+    cut = Span(annotation.name_span.end, annotation.mode_span.end)
+    edits = (Edit(annotation.path_span, path), Edit(cut, ""))
+    return (Fix(f"Write `{path}({annotation.name}, ..)`", edits, preferred=True),)
+
+
+def set_width(annotation: Annotation, width: int) -> Fix | None:
+    anchor = annotation.mode_span or annotation.name_span
+    if annotation.width_span is not None:
+        return Fix(f"Set the width to {width}", (Edit(annotation.width_span, str(width)),))
+    if anchor is None:
+        return None
+    return Fix(f"Set the width to {width}", (Edit(Span(anchor.end, anchor.end), f", {width}"),))
+
+
+def drop_width(annotation: Annotation) -> Fix | None:
+    anchor = annotation.mode_span or annotation.name_span
+    if annotation.width_span is None or anchor is None:
+        return None
+    return Fix("Remove the width", (Edit(Span(anchor.end, annotation.width_span.end), ""),))
+
+
+def other_mode(function: Function, annotation: Annotation) -> tuple[Fix, ...]:
+    """The same annotation in the other mode, each activity by its counterpart."""
+    if annotation.old_form or len(annotation.arguments) != expected_count(function):
+        return ()
+    mode = Mode.REVERSE if annotation.mode is Mode.FORWARD else Mode.FORWARD
+    prefix = annotation.path.rpartition("::")[0]
+    path = f"{prefix}::{mode.macro}" if prefix else mode.macro
+    edits = [Edit(annotation.path_span, path)]
+    for index, argument in enumerate(annotation.arguments):
+        if argument.activity is not Activity.CONST:
+            best = choices_at(function, mode, index, annotation.width)
+            edits.append(Edit(argument.span, best[0].value))
+    return (Fix(f"Turn into `{path}`", tuple(edits)),)
+
+
+def shadow_layout(function: Function, annotation: Annotation) -> Iterator[Fix]:
+    """N shadows to one long one (``Dualv``) and back, for every slice of the annotation."""
+    from ferrodiff.analysis.activities import is_slice
+
+    if annotation.mode is not Mode.FORWARD or len(annotation.arguments) < len(function.parameters):
+        return
+    pairs = ((Activity.DUAL, Activity.DUALV), (Activity.DUALV, Activity.DUAL))
+    titles = (
+        "Pass the tangents of slices in one long shadow each (`Dualv`)",
+        "Pass one shadow per lane (`Dual`)",
+    )
+    for (old, new), title in zip(pairs, titles, strict=True):
+        edits = tuple(
+            [
+                Edit(argument.span, new.value)
+                for parameter, argument in zip(function.parameters, annotation.arguments, strict=False)
+                if argument.activity is old and is_slice(parameter.type_text)
+            ]
+        )
+        if edits and annotation.width > 1:
+            yield Fix(title, edits)
