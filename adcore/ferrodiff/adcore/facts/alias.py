@@ -121,7 +121,11 @@ class Alias:
                 work.extend(at.operands[1:])
             elif isinstance(at, Cast) and at.opcode in ("bitcast", "addrspacecast"):
                 work.append(at.operands[0])
-            elif isinstance(at, Constant) and not isinstance(at, GlobalRef) and at.ref in ("null", "poison", "undef"):
+            elif (
+                isinstance(at, Constant)
+                and not isinstance(at, GlobalRef)
+                and at.ref in ("null", "poison", "undef")
+            ):
                 continue
             else:
                 found.add(at)
@@ -167,10 +171,13 @@ class Alias:
     def _call_captures(self, call: Call, value: Value) -> bool:
         if not self.effect(call).captures:
             return False
-        return any(
-            argument is value and "nocapture" not in attrs and "captures(none)" not in attrs
-            for argument, attrs in zip(call.args, call.arg_attributes, strict=True)
-        ) or value not in call.args
+        return (
+            any(
+                argument is value and "nocapture" not in attrs and "captures(none)" not in attrs
+                for argument, attrs in zip(call.args, call.arg_attributes, strict=True)
+            )
+            or value not in call.args
+        )
 
     # -- overlap -------------------------------------------------------------------------------------------
 
@@ -260,4 +267,3 @@ class Alias:
         if self.is_local(root) and not self.is_captured(root):
             return any(is_pointer(a.type) and root in self.roots(a) for a in call.args)
         return True
-

@@ -12,10 +12,28 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
-from ferrodiff.adcore.ir.constants import ConstInt, Constant, GlobalRef
+from ferrodiff.adcore.ir.constants import Constant, ConstInt, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
-from ferrodiff.adcore.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type, VectorType, ptr
+from ferrodiff.adcore.ir.instructions import (
+    Call,
+    Freeze,
+    GetElementPtr,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from ferrodiff.adcore.ir.types import (
+    ArrayType,
+    FloatType,
+    IntType,
+    PointerType,
+    StructType,
+    Type,
+    VectorType,
+    ptr,
+)
 from ferrodiff.adcore.ir.values import Function, Value
 
 
@@ -99,9 +117,7 @@ class MemoryTypes:
             return self._uniform(found, start, step, size)
         return self._read(found, start, size)
 
-    def pattern(
-        self, pointer: Value, align: int | None = None
-    ) -> tuple[int, list[tuple[int, Type]]] | None:
+    def pattern(self, pointer: Value, align: int | None = None) -> tuple[int, list[tuple[int, Type]]] | None:
         """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length."""
         found = self.layout_of(pointer)
         place = _aligned(self._place(pointer), align)
@@ -166,7 +182,9 @@ class MemoryTypes:
                     self._join_copy(insn.pointer, origin.pointer)
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
-        elif isinstance(insn, Call) and (insn.callee_name or "").startswith(("llvm.memcpy.", "llvm.memmove.")):
+        elif isinstance(insn, Call) and (insn.callee_name or "").startswith(
+            ("llvm.memcpy.", "llvm.memmove.")
+        ):
             self._join_copy(insn.args[0], insn.args[1])
         elif isinstance(insn, Call) and self.callee is not None:
             for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
@@ -433,7 +451,7 @@ def factor(value: Value, depth: int = 6) -> int:
     return 1
 
 
-_FACTORED = frozenset("mul shl add sub sext zext freeze and".split())
+_FACTORED = frozenset(["mul", "shl", "add", "sub", "sext", "zext", "freeze", "and"])
 
 
 def flatten(type: Type, layout: DataLayout) -> list[tuple[int, Type]]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
-from ferrodiff.adcore.ir.constants import ConstInt, Constant
+from ferrodiff.adcore.ir.constants import Constant, ConstInt
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, ExtractValue, Instruction, Load, Phi, Return, Select, Store
 from ferrodiff.adcore.ir.types import (
@@ -53,12 +53,29 @@ def _holds(type: Type, wanted: type[Type]) -> bool:
     return isinstance(type, wanted)
 
 
-_ARITHMETIC = frozenset("add sub mul udiv sdiv urem srem".split())
+_ARITHMETIC = frozenset(["add", "sub", "mul", "udiv", "sdiv", "urem", "srem"])
 
 Path = tuple[int, ...]
 """Leads to a float in a value: indices of aggregates, then, inside an integer, bit offset and width."""
 
-_BIT_MOVES = frozenset("bitcast trunc zext sext or and xor shl lshr ashr phi freeze extractvalue extractelement".split())
+_BIT_MOVES = frozenset(
+    [
+        "bitcast",
+        "trunc",
+        "zext",
+        "sext",
+        "or",
+        "and",
+        "xor",
+        "shl",
+        "lshr",
+        "ashr",
+        "phi",
+        "freeze",
+        "extractvalue",
+        "extractelement",
+    ]
+)
 
 
 class Calls(Protocol):
@@ -192,7 +209,11 @@ class Activity:
         return any(v in self.varied for v in insn.operands)
 
     def _bit_operands(self, insn: Instruction) -> list[Value]:
-        return [v for v in insn.operands if is_float_like(v.type) or isinstance(v.type, (IntType, StructType, ArrayType))]
+        return [
+            v
+            for v in insn.operands
+            if is_float_like(v.type) or isinstance(v.type, (IntType, StructType, ArrayType))
+        ]
 
     def _float_bits(self, load: Load) -> bool:
         if not holds_integer(load.type):
@@ -264,9 +285,9 @@ class Activity:
             before = len(found)
             for insn in self._instructions:
                 if isinstance(insn.type, IntType) and insn.type.bits >= 16 and insn not in found:
-                    if any(v in found for v in insn.operands) and insn.opcode not in ("load", "call"):
-                        found.add(insn)
-                    elif insn.opcode in _ARITHMETIC and any(self._carries_bits(v) for v in insn.operands):
+                    if (any(v in found for v in insn.operands) and insn.opcode not in ("load", "call")) or (
+                        insn.opcode in _ARITHMETIC and any(self._carries_bits(v) for v in insn.operands)
+                    ):
                         found.add(insn)
             changed = len(found) != before
         return found
@@ -361,11 +382,11 @@ class Activity:
             return
         else:
             rule = rule_for_instruction(insn)
-            if rule is not None and not rule.is_inactive:
-                for operand in insn.operands:
-                    if is_float_like(operand.type):
-                        self._want(operand, [()])
-            elif opcode in ("insertelement", "extractelement", "shufflevector"):
+            if (rule is not None and not rule.is_inactive) or opcode in (
+                "insertelement",
+                "extractelement",
+                "shufflevector",
+            ):
                 for operand in insn.operands:
                     if is_float_like(operand.type):
                         self._want(operand, [()])
@@ -405,7 +426,7 @@ def bit_demand(insn: Instruction, paths: set[Path]) -> list[tuple[Value, set[Pat
     if opcode in ("shl", "lshr", "ashr") and isinstance(insn.operands[1], ConstInt):
         by = insn.operands[1].value
         by = -by if opcode == "shl" else by
-        return [(first, {(o + by, b) for o, b in paths if 0 <= o + by and o + by + b <= _bits(insn)})]
+        return [(first, {(o + by, b) for o, b in paths if o + by >= 0 and o + by + b <= _bits(insn)})]
     return []
 
 

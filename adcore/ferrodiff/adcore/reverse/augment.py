@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, Constant, const_int, poison, zero
+from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_int, poison, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -211,13 +211,17 @@ class Augmented:
         size = insn.args[2]
         scalars = None
         if isinstance(size, ConstInt):
-            scalars = self.memory.scalars(to, size.value, near) or self.memory.scalars(source, size.value, far)
+            scalars = self.memory.scalars(to, size.value, near) or self.memory.scalars(
+                source, size.value, far
+            )
             if scalars is not None and not any(isinstance(t, PointerType) for _, t in scalars):
                 return
         if scalars is None:
             if cells is None and not self._ever_holds_pointers(to) and not self._ever_holds_pointers(source):
                 return
-            raise self.session.refuse("memory that holds references is copied, and where they lie is not known", insn)
+            raise self.session.refuse(
+                "memory that holds references is copied, and where they lie is not known", insn
+            )
         after: Instruction = insn
         for k in range(self.width):
             scratch = Block("copy")

@@ -114,11 +114,15 @@ class CallFacts:
         """The derivative of an active call's callee."""
         active = tuple(a in activity.varied for a in call.args)
         droppable = frozenset(
-            k for k, a in enumerate(call.args) if not active[k] and isinstance(a.type, PointerType) and self.may_drop(a)
+            k
+            for k, a in enumerate(call.args)
+            if not active[k] and isinstance(a.type, PointerType) and self.may_drop(a)
         )
         split = self.late is None or self.late.call is not call
         owned = frozenset(k for k, a in enumerate(call.args) if active[k] and self._owns(a))
-        wanted = Wanted(call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned)
+        wanted = Wanted(
+            call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned
+        )
         return self.derive(wanted)
 
     def _owns(self, pointer: Value) -> bool:
@@ -179,7 +183,8 @@ class CallFacts:
         """Whether what is stored here leaves the function without a derivative on purpose."""
         roots = self.alias.roots(pointer)
         return bool(roots) and all(
-            isinstance(r, Argument) and (r.index in self.wanted.droppable or r.has_attribute("sret")) for r in roots
+            isinstance(r, Argument) and (r.index in self.wanted.droppable or r.has_attribute("sret"))
+            for r in roots
         )
 
 
@@ -236,7 +241,9 @@ class CallSweep:
         width = self.lanes.width
         scratch = Block("call")
         builder = Builder(self.augmented.function, scratch)
-        made = builder.call(derivative.forward, derivative.forward.return_type, self._arguments(call, derivative))
+        made = builder.call(
+            derivative.forward, derivative.forward.return_type, self._arguments(call, derivative)
+        )
         if isinstance(call, Invoke):
             made = self._invoke(call, made, scratch)
         place = 0
@@ -342,7 +349,9 @@ class CallSweep:
                 self.builder.insert(copy)
         return made
 
-    def free_if(self, condition: Value, allocation_call: Call, block: Value, size: Value, align: Value | None) -> None:
+    def free_if(
+        self, condition: Value, allocation_call: Call, block: Value, size: Value, align: Value | None
+    ) -> None:
         """Give a block back to the allocator it came from if ``condition`` holds."""
         name = self._deallocator(allocation_call.callee_name or "")
         if name is None:
@@ -368,4 +377,3 @@ class CallSweep:
             if what is not None and what.role is Role.DEALLOCATE and ("rust" in name) == rust:
                 return name
         return None
-

@@ -24,8 +24,8 @@ from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suf
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
-from ferrodiff.adcore.reverse.retype import retype_pointers
 from ferrodiff.adcore.reverse.report import Report, describe
+from ferrodiff.adcore.reverse.retype import retype_pointers
 from ferrodiff.adcore.reverse.scopes import separate
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import Frame, Slots
@@ -39,7 +39,16 @@ ADJOINT_FLAGS = ("reassoc", "nsz", "contract")
 """Fast-math flags of sums of adjoints: their order is free, NaN and infinity keep their meaning."""
 
 _SHADOW_ATTRIBUTES = ("noundef", "nonnull", "align")
-_LOST_ATTRIBUTES = ("captures", "nocapture", "initializes", "writeonly", "readnone", "returned", "dead_on", "nofree")
+_LOST_ATTRIBUTES = (
+    "captures",
+    "nocapture",
+    "initializes",
+    "writeonly",
+    "readnone",
+    "returned",
+    "dead_on",
+    "nofree",
+)
 
 
 class AdjointLanes(Lanes):
@@ -251,7 +260,9 @@ class Building:
         if self.wanted.split:
             for argument, paths in zip(self.parameters, derivative.argument_leaves, strict=True):
                 if not set(self.activity.leaves(argument)) <= set(paths):
-                    raise self.session.refuse(f"`{self.primal.name}` takes floats as integers and calls itself")
+                    raise self.session.refuse(
+                        f"`{self.primal.name}` takes floats as integers and calls itself"
+                    )
             return
         if self.thunk is None:
             derivative.argument_leaves = [self.activity.leaves(a) for a in self.parameters]
@@ -374,7 +385,10 @@ class Building:
         copies = ("llvm.memcpy.", "llvm.lifetime.", "llvm.memmove.")
         for insn in rest:
             moves = isinstance(insn, Call) and (insn.callee_name or "").startswith(copies)
-            if insn.opcode not in ("store", "insertvalue", "extractvalue", "trunc", "zext", "lshr") and not moves:
+            if (
+                insn.opcode not in ("store", "insertvalue", "extractvalue", "trunc", "zext", "lshr")
+                and not moves
+            ):
                 return None
         rest = [i for i in rest if not (isinstance(i, Call) and "lifetime" in (i.callee_name or ""))]
         assert isinstance(call, Call)
@@ -501,11 +515,13 @@ def _sibling(function: Function, name: str, role: Role) -> str:
     assert module is not None
     for other in module.functions:
         what = allocation(other)
-        if what is not None and what.role is role and other.startswith(("__rust", "_R")) == name.startswith(
-            ("__rust", "_R")
+        if (
+            what is not None
+            and what.role is role
+            and other.startswith(("__rust", "_R")) == name.startswith(("__rust", "_R"))
         ):
             return other
     plain = {Role.ALLOCATE: "alloc", Role.DEALLOCATE: "dealloc"}[role]
-    return name.replace("14___rust_realloc", f"{len('__rust_' + plain)}___rust_{plain}").replace("realloc", plain)
-
-
+    return name.replace("14___rust_realloc", f"{len('__rust_' + plain)}___rust_{plain}").replace(
+        "realloc", plain
+    )

@@ -119,7 +119,9 @@ class MemorySweep:
         origins = copied_from(insn.value)
         if origins is None or not any(o.pointer in self.activity.varied for o in origins):
             return
-        roots = {r for p in (insn.pointer, *(o.pointer for o in origins)) for r in self.activity.alias.roots(p)}
+        roots = {
+            r for p in (insn.pointer, *(o.pointer for o in origins)) for r in self.activity.alias.roots(p)
+        }
         if any(isinstance(r, Argument) for r in roots):
             raise self.session.refuse(
                 "a word is copied, and whether it is a float is not known",
@@ -132,7 +134,9 @@ class MemorySweep:
         if insn.value in self.activity.varied and not self.calls.may_drop(insn.pointer):
             raise self.session.refuse("active data is stored in memory that is Const", insn)
 
-    def _places(self, pointer: Value, type: Type, path: Path, align: int | None) -> tuple[list[Value], int | None]:
+    def _places(
+        self, pointer: Value, type: Type, path: Path, align: int | None
+    ) -> tuple[list[Value], int | None]:
         offset = place_of(type, path, self.layout)
         places = [self.builder.ptradd(s, offset) if offset else s for s in self.shadows(pointer)]
         if offset and align is not None:
@@ -172,7 +176,7 @@ class MemorySweep:
 
     def _harmless(self, insn: Call, name: str) -> None:
         """Refuse a call unless nothing active can get into it."""
-        if inactive(name) is not None or insn.is_inline_asm and not insn.args:
+        if inactive(name) is not None or (insn.is_inline_asm and not insn.args):
             return
         if not any(a in self.activity.varied for a in insn.args) and not self.activity.varied & {insn}:
             effect = self.activity.alias.effect(insn)

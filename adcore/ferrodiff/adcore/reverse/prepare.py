@@ -162,7 +162,11 @@ def _unify_returns(function: Function) -> Block | None:
     if len(returns) == 1:
         return returns[0]
     last = function.add_block("return")
-    phi = None if function.return_type is void else Phi(function.return_type, name=function.fresh_name("returned"))
+    phi = (
+        None
+        if function.return_type is void
+        else Phi(function.return_type, name=function.fresh_name("returned"))
+    )
     if phi is not None:
         last.append(phi)
     for block in returns:

@@ -31,9 +31,49 @@ _WEIGHTS = {
     "getelementptr": 0, "bitcast": 0, "extractvalue": 0, "insertvalue": 0, "freeze": 0, "zext": 0, "trunc": 0,
 }  # fmt: skip
 _PURE = frozenset(
-    "fadd fsub fmul fdiv frem fneg add sub mul udiv sdiv urem srem shl lshr ashr and or xor icmp fcmp select "
-    "trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp ptrtoint inttoptr bitcast getelementptr "
-    "extractvalue insertvalue extractelement insertelement shufflevector freeze".split()
+    [
+        "fadd",
+        "fsub",
+        "fmul",
+        "fdiv",
+        "frem",
+        "fneg",
+        "add",
+        "sub",
+        "mul",
+        "udiv",
+        "sdiv",
+        "urem",
+        "srem",
+        "shl",
+        "lshr",
+        "ashr",
+        "and",
+        "or",
+        "xor",
+        "icmp",
+        "fcmp",
+        "select",
+        "trunc",
+        "zext",
+        "sext",
+        "fptrunc",
+        "fpext",
+        "fptosi",
+        "fptoui",
+        "sitofp",
+        "uitofp",
+        "ptrtoint",
+        "inttoptr",
+        "bitcast",
+        "getelementptr",
+        "extractvalue",
+        "insertvalue",
+        "extractelement",
+        "insertelement",
+        "shufflevector",
+        "freeze",
+    ]
 )
 _CHEAP_CALLS = {
     "llvm.fabs": 1, "llvm.copysign": 1, "llvm.fma": 1, "llvm.fmuladd": 1, "llvm.sqrt": 10, "llvm.minnum": 2,
@@ -59,7 +99,13 @@ class Recall:
     """
 
     def __init__(
-        self, shape: Shape, alias: Alias, slots: Slots, tape: Tape, twin: dict[Instruction, Load], builder: Builder
+        self,
+        shape: Shape,
+        alias: Alias,
+        slots: Slots,
+        tape: Tape,
+        twin: dict[Instruction, Load],
+        builder: Builder,
     ) -> None:
         self.shape = shape
         self.alias = alias
@@ -300,11 +346,9 @@ class Recall:
         self.why[insn] = "its memory may be overwritten" + (f" at {place}" if place else "")
         return False
 
-
     def _outlives(self, root: Value) -> bool:
         return isinstance(root, (Argument, Alloca, GlobalRef)) or root in self.shadowed
 
 
 def _store(slots: Slots, slot: Slot, value: Value) -> Instruction:
     return Store(value, slot.address[slots.forward.function])
-

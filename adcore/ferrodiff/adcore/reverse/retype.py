@@ -12,7 +12,7 @@ from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, Constant, const_expr, zero
+from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_expr, zero
 from ferrodiff.adcore.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, Store
 from ferrodiff.adcore.ir.types import PointerType, i64, ptr
 from ferrodiff.adcore.ir.values import Function, uses

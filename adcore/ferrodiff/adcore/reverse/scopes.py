@@ -61,9 +61,7 @@ def _list(nodes: Nodes, scopes: list[str]) -> str | None:
     return nodes.add(", ".join(scopes)) if scopes else None
 
 
-def _mark(
-    insn: Instruction, own: dict[Kept, str], others: dict[Kept, str | None], kept: Kept
-) -> None:
+def _mark(insn: Instruction, own: dict[Kept, str], others: dict[Kept, str | None], kept: Kept) -> None:
     insn.metadata["alias.scope"] = own[kept]
     apart = others[kept]
     if apart is not None:

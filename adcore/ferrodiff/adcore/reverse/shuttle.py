@@ -87,6 +87,3 @@ class Shuttle:
         if source is not None:
             origin = builder.ptradd(source, offset)
             builder.store(builder.fadd(builder.load(kind, origin, 1), moved), origin, 1)
-
-
-

@@ -164,7 +164,10 @@ class Sweep:
     def _selector(self, block: Block, sources: list[Block]) -> Phi:
         function = self.shape.function
         phi = Phi(
-            i8, [const_int(i8, k) for k in range(len(sources))], list(sources), function.fresh_name("came.from")
+            i8,
+            [const_int(i8, k) for k in range(len(sources))],
+            list(sources),
+            function.fresh_name("came.from"),
         )
         phi.parent = block
         block.instructions.insert(0, phi)
@@ -297,7 +300,11 @@ class Sweep:
 
     def _check_bits(self, insn: Instruction) -> None:
         """Floats made from integers that were computed from the bits of active floats: no silent zero."""
-        if insn.opcode == "bitcast" and is_float_like(insn.type) and insn.operands[0] in self.activity.mangled:
+        if (
+            insn.opcode == "bitcast"
+            and is_float_like(insn.type)
+            and insn.operands[0] in self.activity.mangled
+        ):
             raise self.session.refuse(
                 "the bits of a float are changed as an integer",
                 insn,
@@ -342,7 +349,9 @@ class Sweep:
             return True
         if "disjoint" in insn.flags:
             return True
-        carrying = [v for v in insn.operands if self.activity.has_adjoint(v) and path in self.activity.leaves(v)]
+        carrying = [
+            v for v in insn.operands if self.activity.has_adjoint(v) and path in self.activity.leaves(v)
+        ]
         return len(carrying) <= 1 and all(not isinstance(v, ConstInt) for v in insn.operands)
 
     def _extractvalue(self, insn: Instruction) -> None:
@@ -371,7 +380,8 @@ class Sweep:
             pieces = self.lanes.unpack(taken)
             zero = self.lanes.zero(vector.type)
             self.adjoints.add(
-                vector, tuple(self.builder.insert_element(z, v, place) for z, v in zip(zero, pieces, strict=True))
+                vector,
+                tuple(self.builder.insert_element(z, v, place) for z, v in zip(zero, pieces, strict=True)),
             )
 
     def _insertelement(self, insn: Instruction) -> None:
@@ -381,7 +391,9 @@ class Sweep:
             return
         place = self.recall.value(index)
         if self.activity.has_adjoint(element):
-            self.adjoints.add(element, self.lanes.pack([self.builder.extract_element(v, place) for v in taken]))
+            self.adjoints.add(
+                element, self.lanes.pack([self.builder.extract_element(v, place) for v in taken])
+            )
         if self.activity.has_adjoint(vector):
             nothing = zero(element.type)
             self.adjoints.add(vector, tuple(self.builder.insert_element(v, nothing, place) for v in taken))
@@ -409,4 +421,3 @@ class Sweep:
                     )
                 pieces.append(total)
             self.adjoints.add(source, tuple(pieces))
-

@@ -112,7 +112,11 @@ class Tape:
         scratch = Block("keep")
         self._write(Builder(self.function, scratch), kept, tape.index, value)
         place: Instruction = value
-        if isinstance(value, Phi) and isinstance(tape.index, Instruction) and tape.index.parent is value.parent:
+        if (
+            isinstance(value, Phi)
+            and isinstance(tape.index, Instruction)
+            and tape.index.parent is value.parent
+        ):
             place = tape.index
         _insert_all(place, scratch)
         return kept
@@ -231,7 +235,11 @@ class Tape:
         for plan in nest:
             total = builder.mul(total, self._iterations(builder, plan))
         elements = total.value if isinstance(total, ConstInt) else None
-        if elements is not None and not self.slots.is_split and elements * tape.bytes(self.layout) <= STACK_LIMIT:
+        if (
+            elements is not None
+            and not self.slots.is_split
+            and elements * tape.bytes(self.layout) <= STACK_LIMIT
+        ):
             self._on_stack(tape, elements)
             return
         block = builder.call("malloc", ptr, [builder.mul(total, tape.bytes(self.layout))], name="tape")
@@ -287,7 +295,11 @@ class Tape:
     def _grow_inside(self, tape: LoopTape, room: Slot) -> None:
         header = tape.plan.header
         builder = Builder(self.function).position_at_start(header)
-        if isinstance(tape.index, Instruction) and tape.index.parent is header and not isinstance(tape.index, Phi):
+        if (
+            isinstance(tape.index, Instruction)
+            and tape.index.parent is header
+            and not isinstance(tape.index, Phi)
+        ):
             at = header.instructions.index(tape.index)
             builder.position_before(header.instructions[at + 1])
         place = builder.before
