@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ferrodiff.adcore.forward.context import Context
 from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import const_float
 from ferrodiff.adcore.ir.instructions import Call, Instruction
 from ferrodiff.adcore.ir.types import Type, is_float_like
-from ferrodiff.adcore.lanes import FLAGS, Tangent
+from ferrodiff.adcore.lanes import FLAGS, Lanes, Tangent
 from ferrodiff.adcore.rules.partial import CastPartial, LaneDot, LanePick, LaneSum, Partial
 from ferrodiff.adcore.rules.rule import PartialRow, Rule, Site, Write
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
@@ -37,7 +39,20 @@ def call(ctx: Context, old: Call, new: Value) -> None:
         ctx.shadow[old] = by_rule(ctx, rule, old, new)
 
 
-def by_rule(ctx: Context, rule: Rule, old: Instruction, new: Value) -> Tangent | None:
+class Tangents(Protocol):
+    """What a rule's tangent is made from: where the primal's values and the operands' tangents are."""
+
+    builder: Builder
+    lanes: Lanes
+
+    def prim(self, value: Value) -> Value:
+        """The copy of a primal value."""
+
+    def tangent(self, value: Value) -> Tangent | None:
+        """The tangent of a float; None where it is zero."""
+
+
+def by_rule(ctx: Tangents, rule: Rule, old: Instruction, new: Value) -> Tangent | None:
     """The tangent of one operation; None where it is zero."""
     site = Site(ctx.builder, [ctx.prim(v) for v in old.operands], new)
     if rule.choice is not None:
@@ -45,7 +60,7 @@ def by_rule(ctx: Context, rule: Rule, old: Instruction, new: Value) -> Tangent |
     return _sum(ctx, site, rule.partials, old.operands, old.type)
 
 
-def _chosen(ctx: Context, rule: Rule, old: Instruction, site: Site) -> Tangent:
+def _chosen(ctx: Tangents, rule: Rule, old: Instruction, site: Site) -> Tangent:
     first, second = (old.operands[k] for k in rule.choices)
     condition = rule.condition(site)
     a = ctx.tangent(first) or ctx.lanes.zero(old.type)
@@ -54,7 +69,7 @@ def _chosen(ctx: Context, rule: Rule, old: Instruction, site: Site) -> Tangent:
 
 
 def _sum(
-    ctx: Context,
+    ctx: Tangents,
     site: Site,
     rows: Sequence[PartialRow | None],
     operands: Sequence[Value],
@@ -70,7 +85,7 @@ def _sum(
     return total
 
 
-def contribute(ctx: Context, total: Tangent | None, partial: Partial, t: Tangent, ty: Type) -> Tangent | None:
+def contribute(ctx: Tangents, total: Tangent | None, partial: Partial, t: Tangent, ty: Type) -> Tangent | None:
     """total + partial * t for a result of type `ty`, where None stands for zero."""
     match partial:
         case CastPartial(opcode=opcode):
@@ -86,7 +101,7 @@ def contribute(ctx: Context, total: Tangent | None, partial: Partial, t: Tangent
     return term if total is None else ctx.lanes.add(total, term)
 
 
-def _reduced(ctx: Context, vectors: Tangent, ty: Type) -> Tangent:
+def _reduced(ctx: Tangents, vectors: Tangent, ty: Type) -> Tangent:
     """The sum over the elements of each lane's vector."""
     start = const_float(ty, -0.0)
     sums = [

@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrodiff.adcore.facts.activity import Analysis
 from ferrodiff.adcore.forward import calls, integers, memory, scalars, structure
+from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.form import choose_form
 from ferrodiff.adcore.ir.base import Value
@@ -116,9 +117,16 @@ class Transform:
         if live:
             for old in phis:
                 structure.phi(ctx, old)
+        cones = Cones(ctx, block) if live else None
         for old in block.instructions[len(phis) :]:
             new = self._copy(old)
             handler = HANDLERS.get(old.opcode) if live else None
+            if cones is not None and (old in cones.inner or old in cones.roots):
+                ctx.builder.insert(new, old.name or "t")
+                ctx.values[old] = new
+                if old in cones.roots:
+                    ctx.shadow[old] = cones.tangent(old)
+                continue
             if handler is not None and old.opcode in OWN_PLACE:
                 handler(ctx, old, new)
                 continue
