@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser, Tree
 
-from ferrodiff.analysis.diagnostics.core import Diagnostic
 from ferrodiff.analysis.items import MACROS, Found, Walker, module_root
 from ferrodiff.analysis.model import Attribute, Function, Import, Misplaced, Mode, Name, shifted
 from ferrodiff.analysis.printing import COMMENTS
@@ -30,7 +29,9 @@ from ferrodiff.analysis.text import SourceText, Span, decode, encode
 if TYPE_CHECKING:
     from ferrodiff.analysis.diagnostics.core import Diagnostic
 
-_ALIAS = re.compile(rb"\b(autodiff|autodiff_forward|autodiff_reverse)\s+as\s+(\w+)")
+# It starts with a literal, which `re` finds fast; what stands before is looked at afterwards.
+_ALIAS = re.compile(rb"(autodiff(?:_forward|_reverse)?)\s+as\s+(\w+)")
+_WORD_END = re.compile(rb"\w\Z")
 _ORDINARY_TRIGGER = re.compile(rb"autodiff")
 
 
@@ -145,6 +146,8 @@ def _aliases(data: bytes, root: Node) -> dict[str, Mode | None]:
     """Names of the macros in this file: their own and those given by ``use ... as``."""
     names = dict(MACROS)
     for match in _ALIAS.finditer(data):
+        if _WORD_END.search(data, max(match.start() - 1, 0), match.start()):
+            continue
         node = root.descendant_for_byte_range(match.start(2), match.end(2))
         if node is not None and node.parent is not None and node.parent.type == "use_as_clause":
             names[decode(match[2])] = MACROS[decode(match[1])]

@@ -32,7 +32,7 @@ _Key = tuple[Span, str]
 
 def check(file: File) -> Iterator[Diagnostic]:
     generated: dict[_Key, list[Located]] = {}
-    for located in file.located():
+    for located in file.located:
         annotation = located.annotation
         conditional = annotation.via_cfg_attr or any(a.path == "cfg" for a in located.function.attributes)
         if annotation.name is not None and not conditional:
@@ -41,12 +41,13 @@ def check(file: File) -> Iterator[Diagnostic]:
         return
     existing = _existing(file, generated)
     for key, group in generated.items():
-        first = existing.get(key)
+        own = existing.get(key)
         ordered = _expansion_order(group)
-        for number, located in enumerate(ordered):
-            if first is None and number == 0:
-                continue
-            yield _report(file, located, key[1], first or _name_span(ordered[0]))
+        first, rest = ordered[0], ordered[1:]
+        if own is not None:
+            yield _report(file, first, key[1], own)
+        for located in rest:
+            yield _report(file, located, key[1], _name_span(first))
 
 
 def _expansion_order(group: list[Located]) -> list[Located]:
@@ -76,9 +77,13 @@ def _existing(file: File, wanted: dict[_Key, list[Located]]) -> dict[_Key, Span]
 def _report(file: File, located: Located, name: str, earlier: Span) -> Diagnostic:
     mode = located.annotation.mode
     taken = {n.name for placed in file.analysis.chunks for n in placed.chunk.found.names}
-    taken |= {item.annotation.name for item in file.located() if item.annotation.name is not None}
+    taken |= {item.annotation.name for item in file.located if item.annotation.name is not None}
     suffixed = f"{name}_{'fwd' if mode.value == 'forward' else 'rev'}"
     new = suffixed if suffixed not in taken else free_name(name, taken)
-    fixes = [shifted_fix for shifted_fix in rename(shifted(located.annotation, located.base), new)]
-    related = (Related(earlier, f"`{name}` is defined here already"),)
-    return RULE.at(_name_span(located), {"name": name}, related=related, fixes=fixes)
+    fixes = rename(shifted(located.annotation, located.base), new)
+    here, other = _name_span(located), earlier
+    if other.start > here.start:
+        related = (Related(here, f"`{name}` is generated here"),)
+        return RULE.at(other, {"name": name}, related=related, fixes=fixes)
+    related = (Related(other, f"`{name}` is defined here already"),)
+    return RULE.at(here, {"name": name}, related=related, fixes=fixes)

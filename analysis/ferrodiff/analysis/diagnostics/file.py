@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -42,11 +41,16 @@ class File:
     def __post_init__(self) -> None:
         self.annotated = [placed for placed in self.analysis.chunks if placed.chunk.found.functions]
 
-    def located(self) -> Iterator[Located]:
-        for placed in self.annotated:
-            for function in placed.chunk.found.functions:
-                for annotation in function.annotations:
-                    yield Located(function, annotation, placed.start)
+    @cached_property
+    def located(self) -> tuple[Located, ...]:
+        return tuple(
+            [
+                Located(function, annotation, placed.start)
+                for placed in self.annotated
+                for function in placed.chunk.found.functions
+                for annotation in function.annotations
+            ]
+        )
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:

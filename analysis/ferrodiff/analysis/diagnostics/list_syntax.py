@@ -13,8 +13,8 @@ RULE = Rule(
     code="FD016",
     name="list-syntax",
     severity=Severity.ERROR,
-    says="expected a comma-separated list of a name, a width and activities: {what}",
-    why="""The argument list follows the grammar of attributes: identifiers and one integer literal, with commas between them.""",
+    says="{what}",
+    why="""A list that is not closed, an empty place, an expression or a path. The argument list follows the grammar of attributes: identifiers and one integer literal, with commas between them.""",
     bad="""#[autodiff_forward(df, -1, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,
@@ -25,16 +25,16 @@ fn f(x: f64) -> f64 { x }
 
 
 WHAT = {
-    ProblemKind.UNCLOSED: "the list is not closed",
-    ProblemKind.EMPTY_ITEM: "nothing stands between two commas",
-    ProblemKind.WIDTH_EXPRESSION: "`{text}` is no width",
-    ProblemKind.ARGUMENT_JUNK: "`{text}` is no activity",
-    ProblemKind.ARGUMENT_PATH: "`{text}` is a path, and activities are single words",
-    ProblemKind.MODE_MISSING: "the mode, `Forward` or `Reverse`, is missing",
+    ProblemKind.UNCLOSED: "the argument list is not closed",
+    ProblemKind.EMPTY_ITEM: "expected identifier, found `,`",
+    ProblemKind.WIDTH_EXPRESSION: "expected unsuffixed literal, found `{first}`",
+    ProblemKind.ARGUMENT_JUNK: "expected unsuffixed literal, found `{first}`",
+    ProblemKind.ARGUMENT_PATH: "expected an activity, found the path `{text}`",
+    ProblemKind.MODE_MISSING: "expected the mode, `Forward` or `Reverse`",
 }
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     for kind, what in WHAT.items():
         for start, end, text in subject.problems(kind):
-            yield RULE.at(Span(start, end), {"what": what.format(text=text[:60])})
+            yield RULE.at(Span(start, end), {"what": what.format(text=text[:60], first=text[:1])})

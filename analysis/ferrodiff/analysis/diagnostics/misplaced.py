@@ -22,6 +22,7 @@ struct F;
 fn f(x: f64) -> f64 { x }
 """,
 )
+EXPERIMENTAL = "attributes on expressions are experimental"
 NOWHERE = "expected item after attributes"
 _NO_MACROS = frozenset({"field", "parameter", "enum variant", "match arm"})
 
@@ -39,6 +40,8 @@ def check(file: File) -> Iterator[Diagnostic]:
             yield Diagnostic(RULE.code, RULE.severity, annotation.path_span, message, fixes=(fix,))
         else:
             related = (Related(annotation.item_span, f"on this {kind}"),)
+            if misplaced.is_expression:
+                yield Diagnostic(RULE.code, RULE.severity, annotation.span, EXPERIMENTAL, fixes=(fix,))
             yield RULE.at(_head(file, misplaced.target_span), related=related, fixes=(fix,))
 
 

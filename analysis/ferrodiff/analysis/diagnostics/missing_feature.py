@@ -38,7 +38,7 @@ _HELP = "help: add `#![feature(autodiff)]` to the crate attributes to enable"
 
 
 def check(file: File) -> Iterator[Diagnostic]:
-    located = [item for item in file.located() if not item.annotation.old_form]
+    located = [item for item in file.located if not item.annotation.old_form]
     if not located or not file.is_crate_root:
         return
     gates = [a for a in file.analysis.inner_attributes if "feature" in a.text]

@@ -30,7 +30,7 @@ fn f(x: f64) -> f64 { x }
 def check(file: File) -> Iterator[Diagnostic]:
     imports = [(i.name, i.scope) for i in file.imports if i.macro == "*" or i.macro.startswith("autodiff_")]
     glob: bool | None = None
-    for located in file.located():
+    for located in file.located:
         annotation = located.annotation
         if annotation.old_form or "::" in annotation.path:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ferrodiff.analysis.activities import best_list
-from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Rule, Severity
+from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Related, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
 from ferrodiff.analysis.model import ProblemKind
 from ferrodiff.analysis.text import Span
@@ -35,4 +35,6 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     listed = f"(d{subject.function.bare_name}{mode}{', ' if activities else ''}{activities})"
     span = Span(annotation.path_span.start, annotation.item_span.end)
     fix = Fix(f"Write `{listed}`", (Edit(span, annotation.path + listed),), preferred=True)
-    yield RULE.at(annotation.span, fixes=(fix,))
+    head = Span(subject.function.item_text_span.start, subject.function.name_span.end)
+    related = (Related(annotation.item_span, "this annotation names no function to generate"),)
+    yield RULE.at(head, related=related, fixes=(fix,))

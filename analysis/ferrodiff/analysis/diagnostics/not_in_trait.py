@@ -36,7 +36,7 @@ impl Model for Line {
 
 
 def check(file: File) -> Iterator[Diagnostic]:
-    located = [item for item in file.located() if item.function.container == "trait_impl"]
+    located = [item for item in file.located if item.function.container == "trait_impl"]
     if not located:
         return
     members = _members(file.analysis.all_functions)

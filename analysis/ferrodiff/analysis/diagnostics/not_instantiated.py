@@ -29,7 +29,7 @@ fn g() -> (f64, f64) { df(1.0, 1.0) }
 
 def check(file: File) -> Iterator[Diagnostic]:
     data = file.analysis.source.data
-    for located in file.located():
+    for located in file.located:
         function, annotation = located.function, located.annotation
         private = not function.visibility and function.container in ("module", "block", "impl")
         generic = any(g.kind != "lifetime" for g in function.generics)
