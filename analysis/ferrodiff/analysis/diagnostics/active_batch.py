@@ -15,9 +15,11 @@ RULE = Rule(
     name="active-in-batch",
     severity=Severity.WARNING,
     says="the width {width} is ignored for {activity}: all lanes share one value and one seed",
-    why="""In reverse mode a batch has one shadow per lane for each `Duplicated` parameter, but an `Active` parameter has one
-gradient and an `Active` return value one seed. Every lane gets the same seed. Use several calls, or pass inputs and
-outputs by reference.""",
+    why="""\
+In reverse mode a batch has one shadow per lane for each `Duplicated` parameter, but an `Active` parameter
+has one gradient and an `Active` return value one seed. Every lane gets the same seed. Use several calls, or
+pass inputs and outputs by reference.
+""",
     bad="""#[autodiff_reverse(df, 4, Active, Active)]
 fn f(x: f64) -> f64 { x * x }
 """,

@@ -15,8 +15,10 @@ RULE = Rule(
     name="active-only-input",
     severity=Severity.WARNING,
     says="the gradient of an ActiveOnly parameter is computed and lost",
-    why="""rustc accepts `ActiveOnly` for a parameter, but its gradient is not part of the return type. `Active` returns it;
-`Const` does not compute it.""",
+    why="""\
+rustc accepts `ActiveOnly` for a parameter, but its gradient is not part of the return type. `Active`
+returns it; `Const` does not compute it.
+""",
     bad="""#[autodiff_reverse(df, ActiveOnly, Active)]
 fn f(x: f64) -> f64 { x * x }
 """,

@@ -14,8 +14,10 @@ RULE = Rule(
     name="active-reference",
     severity=Severity.ERROR,
     says="{activity} can not be used for a reference: its gradient has no value to be returned as",
-    why="""The gradient of an `Active` parameter is returned by value. rustc accepts `Active` on a reference or raw pointer and
-crashes later. The gradient of what is behind a reference goes to a shadow: `Duplicated`.""",
+    why="""\
+The gradient of an `Active` parameter is returned by value. rustc accepts `Active` on a reference or raw
+pointer and crashes later. The gradient of what is behind a reference goes to a shadow: `Duplicated`.
+""",
     bad="""#[autodiff_reverse(df, Active, Active)]
 fn f(x: &f64) -> f64 { *x }
 """,

@@ -15,8 +15,10 @@ RULE = Rule(
     name="activity-count",
     severity=Severity.ERROR,
     says="expected {expected} activities, but found {found}",
-    why="""Every parameter needs an activity, `self` included, in order; a function with a return value needs one more, last.
-No `->` and a literal `-> ()` mean that there is none.""",
+    why="""\
+Every parameter needs an activity, `self` included, in order; a function with a return value needs one more,
+last. No `->` and a literal `-> ()` mean that there is none.
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 fn f(x: f64, k: f64) -> f64 { x * k }
 """,

@@ -16,7 +16,9 @@ RULE = Rule(
     name="all-const",
     severity=Severity.WARNING,
     says="nothing is differentiated: every parameter is Const",
-    why="""The generated function is the primal under another name.""",
+    why="""\
+The generated function is the primal under another name.
+""",
     bad="""#[autodiff_forward(df, Const, Const)]
 fn f(x: f64) -> f64 { x * x }
 """,

@@ -14,8 +14,10 @@ RULE = Rule(
     name="name-not-an-identifier",
     severity=Severity.ERROR,
     says="the name of the derivative must be a plain identifier, not `{text}`",
-    why="""The first item of the list becomes the name of a function in the scope of the annotated one. rustc crashes on a
-path and makes a function with a number for a name of a literal.""",
+    why="""\
+The first item of the list becomes the name of a function in the scope of the annotated one. rustc crashes
+on a path and makes a function with a number for a name of a literal.
+""",
     bad="""#[autodiff_forward(diff::df, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

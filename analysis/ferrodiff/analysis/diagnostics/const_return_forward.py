@@ -15,8 +15,11 @@ RULE = Rule(
     name="const-return-forward",
     severity=Severity.WARNING,
     says="a Const return value is the tangent, not the primal",
-    why="""With a `Const` return activity in forward mode rustc asks for exactly the same as with `DualOnly`: a returned float is
-the tangent (the first one in a batch). Ferrodiff returns the same. `DualOnly` says so, `Dual` returns both.""",
+    why="""\
+With a `Const` return activity in forward mode rustc asks for exactly the same as with `DualOnly`: a
+returned float is the tangent (the first one in a batch). Ferrodiff returns the same. `DualOnly` says so,
+`Dual` returns both.
+""",
     bad="""#[autodiff_forward(df, Dual, Const)]
 fn f(x: f64) -> f64 { x * x }
 """,

@@ -15,9 +15,11 @@ RULE = Rule(
     name="const-return-reverse",
     severity=Severity.WARNING,
     says="a Const return value seeds nothing: gradients come from Duplicated outputs only",
-    why="""With a `Const` return activity in reverse mode there is no `dret`. rustc leaves the returned value undefined and seeds
-it with 1.0. Ferrodiff returns the primal value and seeds nothing, so only what is written through `Duplicated`
-references has gradients. `Active` adds the parameter `dret`.""",
+    why="""\
+With a `Const` return activity in reverse mode there is no `dret`. rustc leaves the returned value undefined
+and seeds it with 1.0. Ferrodiff returns the primal value and seeds nothing, so only what is written through
+`Duplicated` references has gradients. `Active` adds the parameter `dret`.
+""",
     bad="""#[autodiff_reverse(df, Duplicated, Const)]
 fn f(x: &f64) -> f64 { x * x }
 """,

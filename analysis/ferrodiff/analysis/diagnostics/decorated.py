@@ -14,7 +14,9 @@ RULE = Rule(
     name="ignored-decoration",
     severity=Severity.WARNING,
     says="only `{word}` is read, what follows it is ignored",
-    why="""rustc looks at the path of each item only: `Dual(3)` is `Dual`, `df = "x"` is `df`.""",
+    why="""\
+rustc looks at the path of each item only: `Dual(3)` is `Dual`, `df = "x"` is `df`.
+""",
     bad="""#[autodiff_forward(df, Dual(3), Dual)]
 fn f(x: f64) -> f64 { x }
 """,

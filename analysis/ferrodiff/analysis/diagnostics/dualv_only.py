@@ -14,7 +14,10 @@ RULE = Rule(
     name="dualv-only",
     severity=Severity.WARNING,
     says="rustc cannot compile the activity DualvOnly",
-    why="""rustc accepts `DualvOnly` and then crashes. Ferrodiff treats it as `Dualv` (and as `DualOnly` for a return value).""",
+    why="""\
+rustc accepts `DualvOnly` and then crashes. Ferrodiff treats it as `Dualv` (and as `DualOnly` for a return
+value).
+""",
     bad="""#[autodiff_forward(df, 2, DualvOnly)]
 fn f(x: &mut [f64]) { x[0] = 1.0; }
 """,

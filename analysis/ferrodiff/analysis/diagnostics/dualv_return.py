@@ -14,8 +14,10 @@ RULE = Rule(
     name="dualv-return",
     severity=Severity.WARNING,
     says="a {activity} return value has room for one tangent only",
-    why="""The type of a `Dualv` return value is `(T, T)` whatever the width, so the tangents of the other lanes are lost;
-rustc's backend cannot fill it at all. `Dual` returns `[T; N + 1]`, `DualOnly` returns `[T; N]`.""",
+    why="""\
+The type of a `Dualv` return value is `(T, T)` whatever the width, so the tangents of the other lanes are
+lost; rustc's backend cannot fill it at all. `Dual` returns `[T; N + 1]`, `DualOnly` returns `[T; N]`.
+""",
     bad="""#[autodiff_forward(df, 4, Dual, Dualv)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -14,8 +14,10 @@ RULE = Rule(
     name="dualv-not-a-slice",
     severity=Severity.ERROR,
     says="{activity} needs a slice: `{type}` has no length to multiply by the width",
-    why="""`Dualv` passes the tangents of all lanes in one long slice, lane k at `[k * x.len()..]`. It exists for `&[T]` and
-`&mut [T]` only; rustc crashes on anything else.""",
+    why="""\
+`Dualv` passes the tangents of all lanes in one long slice, lane k at `[k * x.len()..]`. It exists for
+`&[T]` and `&mut [T]` only; rustc crashes on anything else.
+""",
     bad="""#[autodiff_forward(df, 4, Dualv, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -15,8 +15,10 @@ RULE = Rule(
     name="duplicate-name",
     severity=Severity.ERROR,
     says="the name `{name}` is defined multiple times",
-    why="""The generated function stands beside the annotated one, so its name must be new in that module, impl, trait or block
-(`E0428`; `E0592` in an impl).""",
+    why="""\
+The generated function stands beside the annotated one, so its name must be new in that module, impl, trait
+or block (`E0428`; `E0592` in an impl).
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 #[autodiff_reverse(df, Active, Active)]
 fn f(x: f64) -> f64 { x }

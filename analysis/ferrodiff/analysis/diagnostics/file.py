@@ -88,6 +88,15 @@ class File:
 
 
 _CRATE_ATTRIBUTES = frozenset(
-    """feature no_std no_core no_main crate_type crate_name recursion_limit type_length_limit
-    no_implicit_prelude""".split()
+    [
+        "feature",
+        "no_std",
+        "no_core",
+        "no_main",
+        "crate_type",
+        "crate_name",
+        "recursion_limit",
+        "type_length_limit",
+        "no_implicit_prelude",
+    ]
 )

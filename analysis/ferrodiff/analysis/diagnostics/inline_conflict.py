@@ -12,8 +12,10 @@ RULE = Rule(
     name="inline-conflict",
     severity=Severity.HINT,
     says="the derivative of a function with `#[inline]` gets `#[inline(never)]`",
-    why="""A differentiated function must stay a function of its own for the derivative to be found. rustc answers any `#[inline]`
-on it, also `#[inline(always)]`, with `#[inline(never)]` on the derivative.""",
+    why="""\
+A differentiated function must stay a function of its own for the derivative to be found. rustc answers any
+`#[inline]` on it, also `#[inline(always)]`, with `#[inline(never)]` on the derivative.
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 #[inline(always)]
 fn f(x: f64) -> f64 { x }

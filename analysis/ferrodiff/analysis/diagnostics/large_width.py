@@ -14,9 +14,12 @@ RULE = Rule(
     name="large-width",
     severity=Severity.WARNING,
     says="a batch of {width} tangents is wider than any machine: {reason}",
-    why="""Each lane of a batch is a copy of every tangent. A processor has 16 or 32 vector registers of 2 to 8 `f64` lanes;
-beyond about 64 lanes the tangents of a single expression no longer fit into them and are spilled to memory on every
-operation, while code size and compile time grow with the width. Several calls of a narrower batch are faster. rustc sets no limit.""",
+    why="""\
+Each lane of a batch is a copy of every tangent. A processor has 16 or 32 vector registers of 2 to 8 `f64`
+lanes; beyond about 64 lanes the tangents of a single expression no longer fit into them and are spilled to
+memory on every operation, while code size and compile time grow with the width. Several calls of a narrower
+batch are faster. rustc sets no limit.
+""",
     bad="""#[autodiff_forward(df, 1000, Dual, DualOnly)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
-from ferrodiff.analysis.text import Span
 from ferrodiff.analysis.model import ProblemKind
+from ferrodiff.analysis.text import Span
 
 RULE = Rule(
     code="FD016",
     name="list-syntax",
     severity=Severity.ERROR,
     says="{what}",
-    why="""A list that is not closed, an empty place, an expression or a path. The argument list follows the grammar of attributes: identifiers and one integer literal, with commas between them.""",
+    why="""\
+A list that is not closed, an empty place, an expression or a path. The argument list follows the grammar of
+attributes: identifiers and one integer literal, with commas between them.
+""",
     bad="""#[autodiff_forward(df, -1, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -13,8 +13,11 @@ RULE = Rule(
     name="not-a-function",
     severity=Severity.ERROR,
     says="autodiff must be applied to function",
-    why="""An annotation belongs on a function with a body: at module level, nested in another function, in an impl, or in
-a trait. Closures, `let` statements, expressions, foreign functions, types and modules cannot be differentiated.""",
+    why="""\
+An annotation belongs on a function with a body: at module level, nested in another function, in an impl, or
+in a trait. Closures, `let` statements, expressions, foreign functions, types and modules cannot be
+differentiated.
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 struct F;
 """,

@@ -13,10 +13,12 @@ RULE = Rule(
     name="missing-feature-gate",
     severity=Severity.WARNING,
     says="use of unstable library feature `autodiff`",
-    why="""rustc's own autodiff needs `#![feature(autodiff)]` in the root of the crate and a nightly toolchain (`E0658`). Ferrodiff
-compiles annotations on stable Rust and does not need the gate, so this is a warning: without the gate the file means
-nothing to rustc itself. It is reported where the file is seen to be a crate's root: it has a `main` function or crate
-attributes.""",
+    why="""\
+rustc's own autodiff needs `#![feature(autodiff)]` in the root of the crate and a nightly toolchain
+(`E0658`). Ferrodiff compiles annotations on stable Rust and does not need the gate, so this is a warning:
+without the gate the file means nothing to rustc itself. It is reported where the file is seen to be a
+crate's root: it has a `main` function or crate attributes.
+""",
     bad="""use std::autodiff::autodiff_forward;
 
 #[autodiff_forward(df, Dual, Dual)]

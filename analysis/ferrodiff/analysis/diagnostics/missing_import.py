@@ -14,8 +14,10 @@ RULE = Rule(
     name="missing-import",
     severity=Severity.ERROR,
     says="cannot find attribute `{macro}` in this scope",
-    why="""The macros are not in the prelude: `use std::autodiff::autodiff_forward;` (or `core::autodiff`) brings one into the
-scope of a module. An inner module needs an import of its own.""",
+    why="""\
+The macros are not in the prelude: `use std::autodiff::autodiff_forward;` (or `core::autodiff`) brings one
+into the scope of a module. An inner module needs an import of its own.
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -13,8 +13,10 @@ RULE = Rule(
     name="name-is-a-parameter",
     severity=Severity.ERROR,
     says="the derivative `{name}` has the name of one of its parameters",
-    why="""The generated function refers to itself by name, and a parameter of the same name hides it. rustc crashes on this
-during code generation.""",
+    why="""\
+The generated function refers to itself by name, and a parameter of the same name hides it. rustc crashes on
+this during code generation.
+""",
     bad="""#[autodiff_forward(x, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -15,8 +15,10 @@ RULE = Rule(
     name="activity-without-floats",
     severity=Severity.WARNING,
     says="{activity} has no effect for this type: `{type}` holds no floating-point numbers",
-    why="""Only floats have derivatives. rustc accepts any activity on integers, text and references to them; the shadow is then
-dead weight at best. `Const` says what is meant.""",
+    why="""\
+Only floats have derivatives. rustc accepts any activity on integers, text and references to them; the
+shadow is then dead weight at best. `Const` says what is meant.
+""",
     bad="""#[autodiff_reverse(df, Duplicated, Duplicated, Active)]
 fn f(index: &[usize], x: &[f64]) -> f64 { x[index[0]] }
 """,

@@ -15,8 +15,10 @@ RULE = Rule(
     name="no-name",
     severity=Severity.ERROR,
     says="autodiff requires at least a name and mode",
-    why="""The attribute needs a list that starts with the name of the function to generate. (The word "mode" in rustc's
-message is left over from an older form; the mode is part of the macro's name today.)""",
+    why="""\
+The attribute needs a list that starts with the name of the function to generate. (The word "mode" in
+rustc's message is left over from an older form; the mode is part of the macro's name today.)
+""",
     bad="""#[autodiff_reverse]
 fn f(x: f64) -> f64 { x }
 """,

@@ -13,8 +13,11 @@ RULE = Rule(
     name="not-a-member-of-the-trait",
     severity=Severity.ERROR,
     says="method `{name}` is not a member of trait `{trait}`",
-    why="""In `impl Trait for Type` the generated function becomes part of the same impl, so the trait must declare it (`E0407`):
-either by hand, or by an annotation on the method in the trait. Reported where the trait is in the same file.""",
+    why="""\
+In `impl Trait for Type` the generated function becomes part of the same impl, so the trait must declare it
+(`E0407`): either by hand, or by an annotation on the method in the trait. Reported where the trait is in
+the same file.
+""",
     bad="""trait Model { fn f(&self, x: f64) -> f64; }
 struct Line;
 impl Model for Line {

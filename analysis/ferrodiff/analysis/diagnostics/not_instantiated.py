@@ -13,8 +13,11 @@ RULE = Rule(
     name="never-instantiated",
     severity=Severity.INFORMATION,
     says="`{name}` is generic and nothing here calls it, so no derivative is computed",
-    why="""A generic function is compiled only for the types it is called with. Until the derivative is called, nothing is
-differentiated, and no error of differentiation can show up. Reported for functions that only this file can call.""",
+    why="""\
+A generic function is compiled only for the types it is called with. Until the derivative is called, nothing
+is differentiated, and no error of differentiation can show up. Reported for functions that only this file
+can call.
+""",
     bad="""#[autodiff_forward(df, Dual, Dual)]
 fn f<T: Copy>(x: T) -> T { x }
 """,

@@ -13,8 +13,10 @@ RULE = Rule(
     name="old-form",
     severity=Severity.WARNING,
     says="the `#[autodiff(..)]` form is gone since mid 2025",
-    why="""The single macro with a mode argument was split into `autodiff_forward` and `autodiff_reverse`. The width now stands
-directly after the name.""",
+    why="""\
+The single macro with a mode argument was split into `autodiff_forward` and `autodiff_reverse`. The width
+now stands directly after the name.
+""",
     bad="""#[autodiff(df, Forward, 4, Dual, DualOnly)]
 fn f(x: f64) -> f64 { x }
 """,

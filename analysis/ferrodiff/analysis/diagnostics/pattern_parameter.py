@@ -13,8 +13,10 @@ RULE = Rule(
     name="pattern-parameter",
     severity=Severity.ERROR,
     says="a differentiated function needs plain names for its parameters, not the pattern `{pattern}`",
-    why="""The names of shadows are made from the names of parameters, so `_`, tuple, struct and reference patterns have none.
-rustc crashes on them. Take the parameter by name and destructure it in the body.""",
+    why="""\
+The names of shadows are made from the names of parameters, so `_`, tuple, struct and reference patterns
+have none. rustc crashes on them. Take the parameter by name and destructure it in the body.
+""",
     bad="""#[autodiff_reverse(df, Active, Active)]
 fn f((x, y): (f64, f64)) -> f64 { x * y }
 """,

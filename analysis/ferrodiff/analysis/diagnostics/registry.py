@@ -47,7 +47,7 @@ from ferrodiff.analysis.diagnostics import (
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
 from ferrodiff.analysis.diagnostics.file import File
 from ferrodiff.analysis.diagnostics.subject import Subject
-from ferrodiff.analysis.model import Function, ProblemKind
+from ferrodiff.analysis.model import Function
 
 Check = Callable[[Subject], Iterable[Diagnostic]]
 FileCheck = Callable[[File], Iterable[Diagnostic]]

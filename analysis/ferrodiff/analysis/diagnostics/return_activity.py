@@ -15,8 +15,10 @@ RULE = Rule(
     name="invalid-return-activity",
     severity=Severity.ERROR,
     says="invalid return activity {activity} in {mode} Mode",
-    why="""A return value can be `Const`, `Dual`, `DualOnly`, `Dualv` or `DualvOnly` in forward mode; `Const`, `Active` or
-`ActiveOnly` in reverse mode.""",
+    why="""\
+A return value can be `Const`, `Dual`, `DualOnly`, `Dualv` or `DualvOnly` in forward mode; `Const`, `Active`
+or `ActiveOnly` in reverse mode.
+""",
     bad="""#[autodiff_reverse(df, Duplicated, Duplicated)]
 fn f(x: &f64) -> f64 { *x }
 """,

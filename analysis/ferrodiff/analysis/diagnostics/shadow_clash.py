@@ -16,8 +16,11 @@ RULE = Rule(
     name="shadow-name-clash",
     severity=Severity.ERROR,
     says="identifier `{name}` is bound more than once in this parameter list",
-    why="""The shadow of a parameter `x` is called `bx_0`, `bx_1`, ... in forward mode and `dx_0`, `dx_1`, ... in reverse mode,
-and the seed of the return value `dret`. A parameter that has such a name already clashes with it (`E0415`).""",
+    why="""\
+The shadow of a parameter `x` is called `bx_0`, `bx_1`, ... in forward mode and `dx_0`, `dx_1`, ... in
+reverse mode, and the seed of the return value `dret`. A parameter that has such a name already clashes with
+it (`E0415`).
+""",
     bad="""#[autodiff_reverse(df, Duplicated, Const, Active)]
 fn f(x: &f64, dx_0: f64) -> f64 { *x }
 """,

@@ -14,8 +14,10 @@ RULE = Rule(
     name="literal-in-list",
     severity=Severity.ERROR,
     says="expected an activity, found the literal `{text}`",
-    why="""The only literal an annotation may hold is the batch width: an integer without a suffix, in second place. rustc
-crashes on floats, strings and the like.""",
+    why="""\
+The only literal an annotation may hold is the batch width: an integer without a suffix, in second place.
+rustc crashes on floats, strings and the like.
+""",
     bad="""#[autodiff_forward(df, 2.0, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -14,7 +14,9 @@ RULE = Rule(
     name="suffixed-literal",
     severity=Severity.ERROR,
     says="suffixed literals are not allowed in attributes",
-    why="""Write the batch width as a bare integer.""",
+    why="""\
+Write the batch width as a bare integer.
+""",
     bad="""#[autodiff_forward(df, 4u32, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -16,9 +16,11 @@ RULE = Rule(
     name="unknown-activity",
     severity=Severity.ERROR,
     says="did not recognize Activity: `{text}`",
-    why="""After name and width come activities: `Const`, `Active`, `ActiveOnly`, `Dual`, `DualOnly`, `Dualv`, `DualvOnly`,
-`Duplicated`, `DuplicatedOnly`. Spelling and case matter. A number that is not in second place is read as an
-activity too.""",
+    why="""\
+After name and width come activities: `Const`, `Active`, `ActiveOnly`, `Dual`, `DualOnly`, `Dualv`,
+`DualvOnly`, `Duplicated`, `DuplicatedOnly`. Spelling and case matter. A number that is not in second place
+is read as an activity too.
+""",
     bad="""#[autodiff_reverse(df, Dupliacted, Active)]
 fn f(x: &f64) -> f64 { *x }
 """,

@@ -14,7 +14,9 @@ RULE = Rule(
     name="unknown-mode",
     severity=Severity.ERROR,
     says="unknown Mode: `{text}`. Use `Forward` or `Reverse`",
-    why="""In the old form `#[autodiff(..)]` the mode stands after the name. Current compilers have two macros instead.""",
+    why="""\
+In the old form `#[autodiff(..)]` the mode stands after the name. Current compilers have two macros instead.
+""",
     bad="""#[autodiff(df, Backward, Active, Active)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -12,8 +12,10 @@ RULE = Rule(
     name="unsupported-function",
     severity=Severity.ERROR,
     says="{what} cannot be differentiated",
-    why="""`async` functions return a future before they have computed anything, and a C-variadic function has parameters without
-names or types. rustc expands them to code that does not compile.""",
+    why="""\
+`async` functions return a future before they have computed anything, and a C-variadic function has
+parameters without names or types. rustc expands them to code that does not compile.
+""",
     bad="""#[autodiff_reverse(df, Active, Active)]
 async fn f(x: f64) -> f64 { x }
 """,

@@ -14,7 +14,10 @@ RULE = Rule(
     name="width-out-of-range",
     severity=Severity.ERROR,
     says="autodiff width must fit u32, but is {width}",
-    why="""The number after the name is the batch width, how many tangents one call computes. rustc keeps it in a `u32`.""",
+    why="""\
+The number after the name is the batch width, how many tangents one call computes. rustc keeps it in a
+`u32`.
+""",
     bad="""#[autodiff_forward(df, 4294967296, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

@@ -14,8 +14,10 @@ RULE = Rule(
     name="activity-in-wrong-mode",
     severity=Severity.ERROR,
     says="{activity} can not be used in {mode} Mode",
-    why="""Forward mode knows `Const`, `Dual`, `DualOnly`, `Dualv` and `DualvOnly`; reverse mode `Const`, `Active`,
-`ActiveOnly`, `Duplicated` and `DuplicatedOnly`.""",
+    why="""\
+Forward mode knows `Const`, `Dual`, `DualOnly`, `Dualv` and `DualvOnly`; reverse mode `Const`, `Active`,
+`ActiveOnly`, `Duplicated` and `DuplicatedOnly`.
+""",
     bad="""#[autodiff_forward(df, Active, Dual)]
 fn f(x: f64) -> f64 { x }
 """,

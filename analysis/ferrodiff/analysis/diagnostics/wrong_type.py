@@ -15,8 +15,11 @@ RULE = Rule(
     name="activity-for-wrong-type",
     severity=Severity.ERROR,
     says="{activity} can not be used for this type",
-    why="""`Duplicated` and `DuplicatedOnly` need memory to add gradients to: a parameter written with `&`, `&mut`, `*const`
-or `*mut`. Only the written type counts; an alias of a reference is not looked through. A value is `Active`.""",
+    why="""\
+`Duplicated` and `DuplicatedOnly` need memory to add gradients to: a parameter written with `&`, `&mut`,
+`*const` or `*mut`. Only the written type counts; an alias of a reference is not looked through. A value is
+`Active`.
+""",
     bad="""#[autodiff_reverse(df, Duplicated, Active)]
 fn f(x: f64) -> f64 { x }
 """,

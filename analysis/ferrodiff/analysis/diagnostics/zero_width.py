@@ -13,7 +13,9 @@ RULE = Rule(
     name="zero-width",
     severity=Severity.ERROR,
     says="a batch of width 0 computes no derivative",
-    why="""rustc accepts the width 0 and generates a signature without shadows. It is never meant.""",
+    why="""\
+rustc accepts the width 0 and generates a signature without shadows. It is never meant.
+""",
     bad="""#[autodiff_forward(df, 0, Dual, Dual)]
 fn f(x: f64) -> f64 { x }
 """,
