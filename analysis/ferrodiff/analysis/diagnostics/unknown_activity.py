@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from ferrodiff.analysis.activities import choices_at
+from ferrodiff.analysis.activities import INPUTS, choices_at
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Related, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
 from ferrodiff.analysis.fixes import replace_activity
-from ferrodiff.analysis.model import Activity, ProblemKind
+from ferrodiff.analysis.model import Activity, Mode, ProblemKind
 
 RULE = Rule(
     code="FD004",
@@ -38,10 +38,11 @@ OTHER_REPORTS = (
 )
 
 
-def _closest_first(text: str, choices: tuple[Activity, ...]) -> list[Activity]:
-    """Activities spelt almost like `text` before the choices for the place."""
-    by_name = {activity.value.lower(): activity for activity in Activity if activity is not Activity.NONE}
-    close = [by_name[name] for name in get_close_matches(text.lower(), by_name, 1, 0.7)]
+def _closest_first(text: str, mode: Mode, choices: tuple[Activity, ...]) -> list[Activity]:
+    """Activities of the mode spelt almost like `text` before the choices for the place."""
+    by_name = {activity.value.lower(): activity for activity in Activity if activity in INPUTS[mode]}
+    started = [name for name in by_name if len(text) > 2 and name.startswith(text.lower())]
+    close = [by_name[name] for name in started[:1] or get_close_matches(text.lower(), by_name, 1, 0.7)]
     return close + [choice for choice in choices if choice not in close]
 
 
@@ -56,5 +57,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             related: tuple[Related, ...] = (subject.about(subject.function.parameters[index]),)
         else:
             related = subject.about_return() if index == len(subject.function.parameters) else ()
-        fixes = replace_activity(subject.function, annotation, index, _closest_first(argument.text, choices))
+        fixes = replace_activity(
+            subject.function, annotation, index, _closest_first(argument.text, subject.mode, choices)
+        )
         yield RULE.at(argument.span, {"text": argument.text}, related=related, fixes=fixes)
