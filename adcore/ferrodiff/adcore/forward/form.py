@@ -1,16 +1,19 @@
 """Which form the lanes take in a function: one vector per tangent, or one scalar per lane.
 
-LLVM's loop vectoriser leaves loops alone that already hold vectors. So a loop whose iterations are independent (or
-that only sums up) keeps its lanes apart, and LLVM vectorises along the loop; everything sequential - recurrences,
-straight-line code - has nothing but the lanes to vectorise along, and gets one vector per tangent.
+LLVM's loop vectoriser leaves loops alone that already hold vectors. So a loop whose iterations are
+independent (or that only sums up) keeps its lanes apart, and LLVM vectorises along the loop. Everything sequential has
+nothing but the lanes to vectorise along and gets one vector per tangent: recurrences, straight-line code.
 """
 
 from __future__ import annotations
 
 from ferrodiff.adcore.facts.activity import Activity
+from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.instructions import Instruction, Phi
 from ferrodiff.adcore.ir.types import is_float_like
-from ferrodiff.adcore.ir.values import Block
+from ferrodiff.adcore.ir.values import Block, uses
+
+Users = dict[Value, list[Instruction]]
 
 
 def choose_form(facts: Activity, width: int) -> str:
@@ -20,7 +23,10 @@ def choose_form(facts: Activity, width: int) -> str:
     loops = innermost_loops(facts)
     if not loops:
         return "simd"
-    return "simd" if any(_is_recurrent(facts, header, body) for header, body in loops) else "unrolled"
+    function = loops[0][0].parent
+    assert function is not None
+    users = uses(function)
+    return "simd" if any(_is_recurrent(facts, users, header, body) for header, body in loops) else "unrolled"
 
 
 def innermost_loops(facts: Activity) -> list[tuple[Block, set[Block]]]:
@@ -40,30 +46,37 @@ def innermost_loops(facts: Activity) -> list[tuple[Block, set[Block]]]:
     return [(h, b) for h, b in found.items() if not any(o is not h and o in b for o in found)]
 
 
-def _is_recurrent(facts: Activity, header: Block, body: set[Block]) -> bool:
-    return any(
-        is_float_like(phi.type) and phi in facts.active and not _is_sum(phi, body) for phi in header.phis
-    )
+def _is_recurrent(facts: Activity, users: Users, header: Block, body: set[Block]) -> bool:
+    floats = [phi for phi in header.phis if is_float_like(phi.type) and phi in facts.active]
+    return not all(_is_sum(phi, users, body) for phi in floats)
 
 
-def _is_sum(phi: Phi, body: set[Block]) -> bool:
-    """Whether the loop only adds to the phi's value."""
-    for value, source in phi.incoming:
-        if source in body and not _adds_to(value, phi, body, 0):
-            return False
-    return True
+def _is_sum(phi: Phi, users: Users, body: set[Block]) -> bool:
+    """Whether the loop only adds to the phi's value, and reads it for nothing else."""
+    chain: set[Value] = {phi}
+    sources = [value for value, source in phi.incoming if source in body]
+    if not all(_adds_to(value, body, chain, 0) for value in sources):
+        return False
+    return all(user in chain for link in chain for user in users.get(link, ()) if user.parent in body)
 
 
-def _adds_to(value: object, phi: Phi, body: set[Block], depth: int) -> bool:
-    if value is phi:
+def _adds_to(value: Value, body: set[Block], chain: set[Value], depth: int) -> bool:
+    """Whether `value` is the phi with something added; collects the values in between in `chain`."""
+    if value in chain:
         return True
     if not isinstance(value, Instruction) or value.parent not in body or depth > 16:
         return False
-    if value.opcode in ("fadd", "fsub"):
-        operands = value.operands if value.opcode == "fadd" else value.operands[:1]
-        return any(_adds_to(v, phi, body, depth + 1) for v in operands)
-    if value.opcode == "phi":
-        return all(_adds_to(v, phi, body, depth + 1) for v in value.operands)
-    if value.opcode == "select":
-        return all(_adds_to(v, phi, body, depth + 1) for v in value.operands[1:])
-    return False
+    match value.opcode:
+        case "fadd":
+            found = any(_adds_to(v, body, chain, depth + 1) for v in value.operands)
+        case "fsub":
+            found = _adds_to(value.operands[0], body, chain, depth + 1)
+        case "phi":
+            found = all(_adds_to(v, body, chain, depth + 1) for v in value.operands)
+        case "select":
+            found = all(_adds_to(v, body, chain, depth + 1) for v in value.operands[1:])
+        case _:
+            found = False
+    if found:
+        chain.add(value)
+    return found
