@@ -14,6 +14,7 @@ from ferrodiff.analysis.document import FileAnalysis, analyse
 
 DOCS = Path(__file__).parents[2] / "docs"
 IMPORTS = "use std::autodiff::*;\n"
+FORWARD = "#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x }"
 WITHOUT_IMPORTS = ("FD009", "FD010")
 
 
@@ -115,7 +116,7 @@ def test_the_old_form_becomes_the_new_one() -> None:
 
 
 def test_imports_and_gate_are_added_at_their_places() -> None:
-    text = "//! doc\n\nuse std::fmt;\n\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x }\nfn main() {}\n"
+    text = f"//! doc\n\nuse std::fmt;\n\n{FORWARD}\nfn main() {{}}\n"
     for _ in range(2):
         diagnostic = analyse(text).diagnostics[0]
         text = applied(text, diagnostic.fixes[0].edits)
@@ -124,13 +125,14 @@ def test_imports_and_gate_are_added_at_their_places() -> None:
 
 
 def test_an_inner_module_needs_its_own_import() -> None:
-    text = "use std::autodiff::autodiff_forward;\nmod m {\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x }\n}"
+    text = f"use std::autodiff::autodiff_forward;\nmod m {{\n{FORWARD}\n}}"
     assert [d.code for d in analyse(text).diagnostics] == ["FD009"]
     assert not analyse(text.replace("mod m {", "mod m { use super::*;")).diagnostics
 
 
 def test_a_local_import_is_enough() -> None:
-    text = "fn g() { use std::autodiff::autodiff_forward as fw; #[fw(df, Dual, Dual)] fn f(x: f64) -> f64 { x } }"
+    text = "fn g() { use std::autodiff::autodiff_forward as fw; "
+    text += "#[fw(df, Dual, Dual)] fn f(x: f64) -> f64 { x } }"
     assert not analyse(text).diagnostics
 
 

@@ -52,6 +52,7 @@ RETURN_REASONS: Mapping[tuple[Mode, Activity], str] = {
 }
 
 _FLOATS = frozenset({"f16", "f32", "f64", "f128"})
+# No name that a program might well give to a type of its own, such as Path or Duration.
 _WITHOUT = frozenset(
     [
         "bool",
@@ -60,7 +61,6 @@ _WITHOUT = frozenset(
         "String",
         "OsStr",
         "OsString",
-        "Path",
         "PathBuf",
         "CStr",
         "CString",
@@ -78,9 +78,6 @@ _WITHOUT = frozenset(
         "isize",
         "()",
         "!",
-        "Duration",
-        "Instant",
-        "Ordering",
     ]
 )
 _CONTAINERS = frozenset(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Related, Rule, Severity
 
 
@@ -15,4 +17,16 @@ def codes() -> dict[str, Rule]:
     return {rule.code: rule for rule in RULES}
 
 
-__all__ = ["Diagnostic", "Edit", "Fix", "Related", "Rule", "Severity", "codes"]
+def with_severities(
+    diagnostics: Iterable[Diagnostic], severities: Mapping[str, str]
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics with the severities that a user chose by code or name; those set to ``off`` are gone.
+
+    Raises `ferrodiff.analysis.configuration.ConfigurationError` for unknown codes and severities.
+    """
+    from ferrodiff.analysis.configuration import Configuration
+
+    return tuple(Configuration(severities).apply(diagnostics))
+
+
+__all__ = ["Diagnostic", "Edit", "Fix", "Related", "Rule", "Severity", "codes", "with_severities"]

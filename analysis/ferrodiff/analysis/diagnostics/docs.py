@@ -16,14 +16,15 @@ from ferrodiff.analysis.diagnostics.registry import RULES
 _INTRODUCTION = """# Diagnostics
 
 What `ferrodiff check` and the language server say about annotations. Where rustc has a message for the same
-condition, the text is rustc's own; the place is narrower (the argument, the type, the name), and most come with
-quick fixes.
+condition, the text is rustc's own; the place is narrower (the argument, the type, the name), and most come
+with quick fixes.
 
-* **Severity** can be changed by code, `off` included: in the editor by the setting `ferrodiff.diagnostics.severity`
-  (`{"FD021": "off"}`).
-* **Silencing** in the source: `// ferrodiff: allow(FD021)` at the end of a line is for that line; on a line of its
-  own it is for the annotations and the header of the next annotated function;
-  `// ferrodiff: allow-file(FD021)` is for the file.
+* **Severity** can be changed by code, `off` included: in the editor by the setting
+  `ferrodiff.diagnostics.severity` (`{"FD021": "off"}`).
+* **Silencing** in the source, several codes between commas: `// ferrodiff: allow(FD021)` on a line of its own
+  is for the annotations and the header of the next annotated function; at the end of a line it is for that
+  line and the annotation that ends there; among the comments that open a file, or anywhere as
+  `// ferrodiff: allow-file(FD021)`, it is for the whole file.
 
 Generated from the checks by `python -m ferrodiff.analysis.diagnostics.docs docs`.
 

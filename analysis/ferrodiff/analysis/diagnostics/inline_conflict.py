@@ -10,7 +10,7 @@ from ferrodiff.analysis.diagnostics.subject import Subject
 RULE = Rule(
     code="FD035",
     name="inline-conflict",
-    severity=Severity.HINT,
+    severity=Severity.INFORMATION,
     says="the derivative of a function with `#[inline]` gets `#[inline(never)]`",
     why="""\
 A differentiated function must stay a function of its own for the derivative to be found. rustc answers any

@@ -8,6 +8,7 @@ from ferrodiff.analysis.annotation import U32_MAX
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
 from ferrodiff.analysis.fixes import set_width
+from ferrodiff.analysis.signature import MAXIMUM_SHOWN_WIDTH
 
 RULE = Rule(
     code="FD031",
@@ -30,12 +31,13 @@ fn f(x: f64) -> f64 { x }
 
 
 WIDEST = 64
+_LIMIT = f"Ferrodiff computes at most {MAXIMUM_SHOWN_WIDTH} lanes in one call"
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     annotation = subject.annotation
     if WIDEST < annotation.width <= U32_MAX and annotation.width_span is not None:
         words = {"width": annotation.width, "reason": "registers spill, and code grows with every lane"}
-        yield RULE.at(
-            annotation.width_span, words, fixes=(set_width(annotation, 8), set_width(annotation, 16))
-        )
+        fixes = (set_width(annotation, 8), set_width(annotation, 16))
+        notes = (_LIMIT,) if annotation.width > MAXIMUM_SHOWN_WIDTH else ()
+        yield RULE.at(annotation.width_span, words, fixes=fixes, notes=notes)

@@ -45,7 +45,9 @@ def check(file: File) -> Iterator[Diagnostic]:
             related = (Related(annotation.item_span, f"on this {kind}"),)
             if misplaced.is_expression:
                 yield Diagnostic(RULE.code, RULE.severity, annotation.span, EXPERIMENTAL, fixes=(fix,))
-            yield RULE.at(_head(file, misplaced.target_span), related=related, fixes=(fix,))
+            whole = kind in ("let statement", "expression")
+            span = misplaced.target_span if whole else _head(file, misplaced.target_span)
+            yield RULE.at(span, related=related, fixes=(fix,))
 
 
 def _head(file: File, target: Span) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Rule, Severity
@@ -29,25 +30,26 @@ fn f(x: f64) -> f64 { x }
 )
 
 
+_GLOB = re.compile(rb"\buse\s+(?!(?:::)?(?:std|core|alloc)::)[^;]*\*[^;]*;")
+
+
 def check(file: File) -> Iterator[Diagnostic]:
     imports = [(i.name, i.scope) for i in file.imports if i.macro == "*" or i.macro.startswith("autodiff_")]
-    glob: bool | None = None
+    globs: list[Span] | None = None
     for located in file.located:
         annotation = located.annotation
         if annotation.old_form or "::" in annotation.path:
             continue
         if any(_reaches(located, annotation.path, name, scope) for name, scope in imports):
             continue
-        if glob is None:
-            glob = _foreign_glob(file.analysis.source.data)
-        if glob:
-            return
+        if globs is None:
+            globs = _foreign_globs(file)
+        if any(_reaches(located, annotation.path, "*", scope) for scope in globs):
+            continue
         yield RULE.at(
             located.at(annotation.path_span),
             {"macro": annotation.path},
-            notes=(
-                f"help: consider importing this attribute macro: `use std::autodiff::{annotation.path};`",
-            ),
+            notes=(f"consider importing this attribute macro: `use std::autodiff::{annotation.path};`",),
             fixes=(_import(file, located),),
         )
 
@@ -60,9 +62,18 @@ def _reaches(located: Located, path: str, name: str, scope: Span) -> bool:
     return scope.covers(located.at(located.annotation.span))
 
 
-def _foreign_glob(data: bytes) -> bool:
-    """Whether some ``use ..::*`` may bring the macros in unseen."""
-    return b"::*" in data or b"#[macro_use]" in data
+def _foreign_globs(file: File) -> list[Span]:
+    """The modules into which a ``use ..::*`` of other crates or modules may bring the macros unseen."""
+    data, root = file.analysis.source.data, file.analysis.tree.root_node
+    if b"#[macro_use]" in data:
+        return [FILE_SCOPE, file.analysis.source.span]
+    found = []
+    for match in _GLOB.finditer(data):
+        node = root.descendant_for_byte_range(match.start(), match.end())
+        while node is not None and node.type != "mod_item":
+            node = node.parent
+        found.append(Span(node.start_byte, node.end_byte) if node is not None else FILE_SCOPE)
+    return found
 
 
 def _import(file: File, located: Located) -> Fix:

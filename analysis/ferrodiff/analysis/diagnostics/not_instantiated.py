@@ -11,7 +11,7 @@ from ferrodiff.analysis.text import encode
 RULE = Rule(
     code="FD036",
     name="never-instantiated",
-    severity=Severity.INFORMATION,
+    severity=Severity.HINT,
     says="`{name}` is generic and nothing here calls it, so no derivative is computed",
     why="""\
 A generic function is compiled only for the types it is called with. Until the derivative is called, nothing
