@@ -64,10 +64,10 @@ async def test_a_new_derivative(lsp: Any) -> None:
 
 async def test_widths(lsp: Any) -> None:
     uri, _ = lsp.open(NOTED)
-    text = applied(lsp, uri, chosen(await actions(lsp, uri, "Duplicated"), "batch width to 4"))
+    text = applied(lsp, uri, chosen(await actions(lsp, uri, "Duplicated"), "width to 4"))
     assert "(dloss, 4, Duplicated, Active, Active)" in text
     lsp.change(uri, "dloss, ", "dloss, 8, ")
-    text = applied(lsp, uri, chosen(await actions(lsp, uri, "Duplicated"), "batch width to 2"))
+    text = applied(lsp, uri, chosen(await actions(lsp, uri, "Duplicated"), "width to 2"))
     assert "(dloss, 2, Duplicated" in text
 
 

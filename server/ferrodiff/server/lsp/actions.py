@@ -14,7 +14,6 @@ from ferrodiff.analysis.local import every_function_near, functions_near
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test, sample_line
 from ferrodiff.analysis.text import SourceText, Span
-from ferrodiff.server.lsp.completion import WIDTHS
 from ferrodiff.server.lsp.convert import range_of, span_of
 from ferrodiff.server.lsp.diagnostics import diagnostics_of, severity_of
 from ferrodiff.server.lsp.features import CHECK, FIX_ALL, RUN
@@ -92,8 +91,7 @@ def _collide(one: _Edit, other: _Edit) -> bool:
 def _for_annotation(analysis: FileAnalysis, function: Function, annotation: Annotation) -> Iterator[Action]:
     source = analysis.source
     rewrite = t.CodeActionKind.RefactorRewrite.value
-    yield from _other_widths(annotation)
-    for title, edits in rewrites_of(analysis, function, annotation):
+    for title, edits in rewrites_of(function, annotation):
         yield Action(title, rewrite, edits)
     if not annotation.name:
         return
@@ -128,21 +126,6 @@ def _inputs(source: SourceText, function: Function) -> Iterator[Action]:
         t.CodeActionKind.RefactorRewrite.value,
         (edit,),
     )
-
-
-def _other_widths(annotation: Annotation) -> Iterator[Action]:
-    if annotation.name_span is None:
-        return
-    rewrite = t.CodeActionKind.RefactorRewrite.value
-    for width in (1, *WIDTHS[:3]):
-        if width == annotation.width:
-            continue
-        if annotation.width_span is not None:
-            edit = (annotation.width_span, str(width))
-        else:
-            anchor = annotation.mode_span if annotation.mode_span is not None else annotation.name_span
-            edit = (Span(anchor.end, anchor.end), f", {width}")
-        yield Action(f"Set the batch width to {width}", rewrite, (edit,))
 
 
 def _example(source: SourceText, function: Function, annotation: Annotation) -> str:

@@ -14,7 +14,7 @@ from ferrodiff.analysis.local import every_function_near, function_names
 from ferrodiff.analysis.model import Annotation, Argument, Function, Mode
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
-from ferrodiff.server.lsp.generated import choices_for, proposals_for, signature_of
+from ferrodiff.server.lsp.generated import WIDTHS, choices_for, proposals_for, signature_of
 from ferrodiff.server.lsp.halftyped import closed_at
 from ferrodiff.server.lsp.markup import markup
 from ferrodiff.server.lsp.places import argument_slot, parameter_of
@@ -23,7 +23,6 @@ from ferrodiff.server.lsp.signature_help import annotation_at
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
-WIDTHS = (2, 4, 8, 16)
 _STARTED = re.compile(r"^[ \t]*(#!?\[?[\w:]*|autodiff\w*)$")
 _FAR = 4096
 

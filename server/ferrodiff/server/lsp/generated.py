@@ -9,12 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.activities import (
+    INPUTS,
+    REASONS,
+    RETURN_REASONS,
+    RETURNS,
+    choices_at,
+    expected_count,
+)
+from ferrodiff.analysis.diagnostics import Fix
+from ferrodiff.analysis.fixes import drop_width, new_form, other_mode, set_width, shadow_layout
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.rewrite.types import array_parts, slice_element, strip_reference
 from ferrodiff.analysis.signature import Role, Signature, SignatureParameter, derivative_signature
 from ferrodiff.analysis.text import Span
+from ferrodiff.server.lsp.places import parameter_of
 
+WIDTHS = (2, 4, 8, 16)
 Edits = tuple[tuple[Span, str], ...]
 
 
@@ -149,94 +159,20 @@ def returned_text(function: Function, annotation: Annotation, signature: Signatu
 
 # -- activities to choose from ---------------------------------------------------------------------------
 
-_INPUT: Mapping[Activity, str] = {
-    Activity.CONST: "not differentiated; nothing is added",
-    Activity.DUAL: "its tangent is passed right after it, one for each lane",
-    Activity.DUAL_ONLY: "like `Dual`, but its own memory is unspecified afterwards (`unsafe`)",
-    Activity.DUALV: "one long shadow holds the tangents of all lanes, one block after the other",
-    Activity.DUALV_ONLY: "like `Dualv` without the primal; rustc cannot compile it",
-    Activity.ACTIVE: "its gradient is returned",
-    Activity.ACTIVE_ONLY: "its gradient is computed and lost",
-    Activity.DUPLICATED: "its gradient is added to a shadow that is passed right after it",
-    Activity.DUPLICATED_ONLY: "like `Duplicated`; its own memory is unspecified afterwards (`unsafe`)",
-}
-_RETURN: Mapping[tuple[Mode, Activity], str] = {
-    (Mode.FORWARD, Activity.DUAL): "returns the value and its tangent",
-    (Mode.FORWARD, Activity.DUAL_ONLY): "returns the tangent alone",
-    (Mode.FORWARD, Activity.CONST): "a returned float is the tangent, as rustc has it; `DualOnly` says so",
-    (Mode.FORWARD, Activity.DUALV): "a pair, which has room for one lane only",
-    (Mode.FORWARD, Activity.DUALV_ONLY): "like `DualOnly`",
-    (Mode.REVERSE, Activity.ACTIVE): "returns the value; `dret`, the last parameter, weighs its gradient",
-    (
-        Mode.REVERSE,
-        Activity.ACTIVE_ONLY,
-    ): "`dret`, the last parameter, weighs its gradient; the value is dropped",
-    (Mode.REVERSE, Activity.CONST): "returns the value, which seeds nothing",
-}
-_NO_FLOATS = frozenset(
-    [
-        "bool",
-        "char",
-        "str",
-        "String",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "u128",
-        "usize",
-        "i8",
-        "i16",
-        "i32",
-        "i64",
-        "i128",
-        "isize",
-        "()",
-    ]
-)
-_FORWARD_INPUTS = (Activity.DUAL, Activity.CONST, Activity.DUAL_ONLY)
-_FORWARD_SLICES = (Activity.DUAL, Activity.DUALV, Activity.CONST, Activity.DUAL_ONLY)
-_REVERSE_VALUES = (Activity.ACTIVE, Activity.CONST, Activity.ACTIVE_ONLY)
-_REVERSE_POINTERS = (Activity.DUPLICATED, Activity.CONST, Activity.DUPLICATED_ONLY)
-_FORWARD_ALL = (*_FORWARD_SLICES, Activity.DUALV_ONLY)
-_REVERSE_ALL = (*_REVERSE_VALUES, Activity.DUPLICATED, Activity.DUPLICATED_ONLY)
-
 
 def choices_for(function: Function, mode: Mode, index: int) -> list[Choice]:
     """The mode's activities for parameter number `index`, or for the return value after the last one."""
-    if index > len(function.parameters) or (index == len(function.parameters) and not function.has_return):
+    useful = choices_at(function, mode, index)
+    if index >= expected_count(function):
         return []
-    if index == len(function.parameters):
-        return _return_choices(mode, function.return_type or "")
-    text = function.parameters[index].type_text
-    pointer = text.startswith(("&", "*"))
-    useful: tuple[Activity, ...]
-    if mode is Mode.FORWARD:
-        useful = _FORWARD_SLICES if pointer and "[" in text else _FORWARD_INPUTS
-    else:
-        useful = _REVERSE_POINTERS if pointer else _REVERSE_VALUES
-    if without_floats(text):
-        useful = (Activity.CONST,)
-    everything = _FORWARD_ALL if mode is Mode.FORWARD else _REVERSE_ALL
-    rest = [activity for activity in everything if activity not in useful]
-    return [Choice(a, _INPUT[a], True) for a in useful] + [Choice(a, _INPUT[a], False) for a in rest]
+    inputs = index < len(function.parameters)
+    rest = sorted((INPUTS if inputs else RETURNS)[mode] - set(useful), key=lambda activity: activity.value)
 
+    def reason(activity: Activity) -> str:
+        return REASONS[activity] if inputs else RETURN_REASONS.get((mode, activity), "")
 
-def _return_choices(mode: Mode, text: str) -> list[Choice]:
-    offered = [activity for kind, activity in _RETURN if kind is mode]
-    if without_floats(text):
-        offered.sort(key=lambda activity: activity is not Activity.CONST)
-    return [Choice(activity, _RETURN[mode, activity], True) for activity in offered]
-
-
-def without_floats(type_text: str) -> bool:
-    """Whether a type certainly holds no float: integers, text, and references to and lists of them."""
-    text = strip_reference(type_text)
-    element = slice_element(text)
-    if element is not None:
-        return without_floats(element)
-    array = array_parts(text)
-    return without_floats(array[0]) if array is not None else text in _NO_FLOATS
+    found = [Choice(activity, reason(activity), True) for activity in useful]
+    return found + [Choice(activity, reason(activity), False) for activity in rest]
 
 
 def words_for_activity(function: Function, annotation: Annotation, index: int) -> list[str]:
@@ -263,10 +199,9 @@ def proposals_for(function: Function) -> list[Proposal]:
     found = []
     for mode in (Mode.REVERSE, Mode.FORWARD):
         activities, reasons = [], []
-        places = len(function.parameters) + (1 if function.has_return else 0)
-        for index in range(places):
+        for index in range(expected_count(function)):
             choice = choices_for(function, mode, index)[0]
-            parameter = function.parameters[index] if index < len(function.parameters) else None
+            parameter = parameter_of(function, index)
             what = f"`{parameter.text}`" if parameter is not None else f"`-> {function.return_type}`"
             activities.append(choice.activity.value)
             reasons.append(f"{what}: `{choice.activity.value}`, {choice.summary}")
@@ -275,8 +210,18 @@ def proposals_for(function: Function) -> list[Proposal]:
     return found
 
 
-def rewrites_of(
-    analysis: FileAnalysis, function: Function, annotation: Annotation
-) -> list[tuple[str, Edits]]:
-    """Other ways to write an annotation."""
-    return []
+def rewrites_of(function: Function, annotation: Annotation) -> list[tuple[str, Edits]]:
+    """Other ways to write an annotation: the other mode, one long shadow, another width, the new form."""
+    offered: list[Fix | None] = [
+        *new_form(annotation),
+        *other_mode(function, annotation),
+        *shadow_layout(function, annotation),
+    ]
+    offered += [set_width(annotation, width) for width in WIDTHS if width != annotation.width]
+    if annotation.width != 1:
+        offered.append(drop_width(annotation))
+    return [
+        (fix.title, tuple((edit.span, edit.new_text) for edit in fix.edits))
+        for fix in offered
+        if fix is not None
+    ]
