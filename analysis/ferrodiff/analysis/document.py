@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import NamedTuple
 from typing import TYPE_CHECKING
 
 import tree_sitter_rust
@@ -52,16 +53,31 @@ class Chunk:
 
     text: bytes
     found: Found
+    notable: bool
+    """Whether there is more than names."""
     every_function: tuple[Function, ...] | None = None
     checks: object = None
     """Per-item results that callers keep beside the facts (see `ferrodiff.analysis.diagnostics`)."""
+    moved: tuple[int, tuple[Function, ...]] = (-1, ())
+    """The annotated functions at the place where they were last asked for."""
+
+    def functions_at(self, start: int) -> tuple[Function, ...]:
+        if self.moved[0] != start:
+            self.moved = start, tuple([shifted(f, start) for f in self.found.functions])
+        return self.moved[1]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedChunk:
+class PlacedChunk(NamedTuple):
     start: int
     chunk: Chunk
-    nodes: tuple[Node, ...]
+    siblings: Sequence[Node]
+    """All top-level nodes of the file; the chunk's are a part of them."""
+    first: int
+    last: int
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self.siblings[self.first : self.last + 1]
 
 
 @dataclass(eq=False)
@@ -71,14 +87,14 @@ class FileAnalysis:
     source: SourceText
     tree: Tree
     chunks: tuple[PlacedChunk, ...]
+    notable: tuple[PlacedChunk, ...]
+    """Those with annotations, imports of autodiff or inner attributes; the others only have names."""
     aliases: Mapping[str, Mode | None] = field(default_factory=dict)
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """The annotated functions, in document order."""
-        return tuple(
-            [shifted(f, placed.start) for placed in self.chunks for f in placed.chunk.found.functions]
-        )
+        return tuple([f for placed in self.notable for f in placed.chunk.functions_at(placed.start)])
 
     @cached_property
     def all_functions(self) -> tuple[Function, ...]:
@@ -91,18 +107,20 @@ class FileAnalysis:
     def misplaced(self) -> tuple[Misplaced, ...]:
         """Annotations on anything but a function."""
         return tuple(
-            [shifted(m, placed.start) for placed in self.chunks for m in placed.chunk.found.misplaced]
+            [shifted(m, placed.start) for placed in self.notable for m in placed.chunk.found.misplaced]
         )
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
-        return tuple([shifted(i, placed.start) for placed in self.chunks for i in placed.chunk.found.imports])
+        return tuple(
+            [shifted(i, placed.start) for placed in self.notable for i in placed.chunk.found.imports]
+        )
 
     @cached_property
     def inner_attributes(self) -> tuple[Attribute, ...]:
         """``#![...]`` at the head of the file or of a module."""
         return tuple(
-            [shifted(a, placed.start) for placed in self.chunks for a in placed.chunk.found.features]
+            [shifted(a, placed.start) for placed in self.notable for a in placed.chunk.found.features]
         )
 
     @cached_property
@@ -130,16 +148,14 @@ class FileAnalysis:
         return min(inside, key=lambda f: f.span.length, default=None)
 
 
-def _groups(root: Node) -> Iterator[tuple[Node, ...]]:
-    """Top-level items, each with the attributes and comments before it."""
-    pending: list[Node] = []
-    for node in root.children:
-        pending.append(node)
-        if node.type != "attribute_item" and node.type not in COMMENTS:
-            yield tuple(pending)
-            pending = []
-    if pending:
-        yield tuple(pending)
+@cache
+def _before_items() -> frozenset[int]:
+    """Kinds of nodes that belong to the item after them."""
+    language = _language()
+    names = ("attribute_item", *COMMENTS)
+    return frozenset(
+        [number for name in names if (number := language.id_for_node_kind(name, True)) is not None]
+    )
 
 
 def _aliases(data: bytes, root: Node) -> dict[str, Mode | None]:
@@ -160,44 +176,63 @@ def _triggers(data: bytes, aliases: Mapping[str, Mode | None]) -> list[int]:
     return [match.start() for match in pattern.finditer(data)]
 
 
+_Key = bytes | tuple[int, bytes]
+
+
 class _Chunks:
     """Chunks by content. Those that the last version did not use are forgotten."""
 
     def __init__(self) -> None:
-        self.known: dict[bytes, Chunk] = {}
+        self.known: dict[_Key, Chunk] = {}
         self.aliases: Mapping[str, Mode | None] = {}
+        self._triggers: list[int] | None = None
 
-    def place(self, data: bytes, tree: Tree) -> tuple[tuple[PlacedChunk, ...], Mapping[str, Mode | None]]:
-        root = tree.root_node
+    def analyse(self, source: SourceText, tree: Tree) -> FileAnalysis:
+        data, root = source.data, tree.root_node
         aliases = _aliases(data, root)
         if aliases != self.aliases:
             self.known, self.aliases = {}, aliases
-        triggers = _triggers(data, aliases)
-        used: dict[bytes, Chunk] = {}
-        placed = []
-        for nodes in _groups(root):
-            start, end = nodes[0].start_byte, nodes[-1].end_byte
-            text = data[start:end]
-            chunk = used.get(text) or self.known.get(text) or self._read(text, start, end, nodes, triggers)
-            used[text] = chunk
-            placed.append(PlacedChunk(start, chunk, nodes))
-        self.known = used
-        return tuple(placed), aliases
+        known = self.known
+        used: dict[_Key, Chunk] = {}
+        placed: list[PlacedChunk] = []
+        notable: list[PlacedChunk] = []
+        broken = root.has_error
+        siblings, first, before = root.children, 0, _before_items()
+        final = len(siblings) - 1
+        for last, node in enumerate(siblings):
+            kind = node.kind_id
+            if kind in before and last != final:
+                continue
+            start = node.start_byte if first == last else siblings[first].start_byte
+            text = data[start : node.end_byte]
+            key: _Key = (kind, text) if broken else text
+            chunk = known.get(key)
+            if chunk is None or (broken and any([n.has_error for n in siblings[first : last + 1]])):
+                chunk = used.get(key) if not broken else None
+                if chunk is None:
+                    chunk = self._read(text, start, siblings[first : last + 1], data)
+            used[key] = chunk
+            here = PlacedChunk(start, chunk, siblings, first, last)
+            placed.append(here)
+            if chunk.notable:
+                notable.append(here)
+            first = last + 1
+        self.known, self._triggers = used, None
+        return FileAnalysis(source, tree, tuple(placed), tuple(notable), aliases)
 
-    def _read(
-        self, text: bytes, start: int, end: int, nodes: tuple[Node, ...], triggers: Sequence[int]
-    ) -> Chunk:
-        inside = triggers[bisect_left(triggers, start) : bisect_left(triggers, end)]
-        walker = Walker(text, start, self.aliases, inside)
-        return Chunk(text, walker.walk(nodes, module_root()))
+    def _read(self, text: bytes, start: int, nodes: Sequence[Node], data: bytes) -> Chunk:
+        if self._triggers is None:
+            self._triggers = _triggers(data, self.aliases)
+        end = start + len(text)
+        inside = self._triggers[bisect_left(self._triggers, start) : bisect_left(self._triggers, end)]
+        found = Walker(text, start, self.aliases, inside).walk(nodes, module_root())
+        return Chunk(text, found, found.is_notable)
 
 
 def analyse(text: str) -> FileAnalysis:
     """The analysis of a whole file. Accepts any string."""
     source = SourceText(text)
-    tree = parse(source.data)
-    chunks, aliases = _Chunks().place(source.data, tree)
-    return FileAnalysis(source, tree, chunks, aliases)
+    return _Chunks().analyse(source, parse(source.data))
 
 
 class Document:
@@ -216,22 +251,28 @@ class Document:
         span = Span(start, min(max(span.end, start), size))
         before, self.source = self.source, self.source.edited(span, new_text)
         new_end = span.end + len(self.source) - size
-        self._tree.edit(
-            span.start,
-            span.end,
-            new_end,
-            before.line_col(span.start),
-            before.line_col(span.end),
-            self.source.line_col(new_end),
-        )
-        self._tree = parse(self.source.data, self._tree)
-        if self._tree.root_node.has_error:
-            self._tree = parse(self.source.data)
+        self._tree = self._parsed(before, span, new_end)
         self._analysis = None
+
+    def _parsed(self, before: SourceText, span: Span, new_end: int) -> Tree:
+        """Reuses the old tree as long as neither text has a syntax error."""
+        if not self._tree.root_node.has_error:
+            old_end = before.line_col(span.end)
+            self._tree.edit(
+                span.start,
+                span.end,
+                new_end,
+                before.line_col(span.start),
+                old_end,
+                self.source.line_col(new_end),
+            )
+            tree = parse(self.source.data, self._tree)
+            if not tree.root_node.has_error:
+                return tree
+        return parse(self.source.data)
 
     @property
     def analysis(self) -> FileAnalysis:
         if self._analysis is None:
-            chunks, aliases = self._chunks.place(self.source.data, self._tree)
-            self._analysis = FileAnalysis(self.source, self._tree, chunks, aliases)
+            self._analysis = self._chunks.analyse(self.source, self._tree)
         return self._analysis

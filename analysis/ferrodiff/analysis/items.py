@@ -93,6 +93,11 @@ class Found:
     features: list[Attribute] = field(default_factory=list)
     """Inner attributes ``#![...]`` of the file."""
 
+    @property
+    def is_notable(self) -> bool:
+        """Whether there is more than names."""
+        return bool(self.functions or self.misplaced or self.imports or self.features)
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:

@@ -289,34 +289,37 @@ class Name:
     scope: Span
 
 
-_UNMOVED = (Header, Generic)
-"""Facts without places."""
+_PLAIN = frozenset(
+    {"str", "str | None", "bool", "int", "Mode", "Activity | None", "ProblemKind", "Header", "Severity"}
+    | {"tuple[str, ...]", "tuple[Generic, ...]"}
+)
+"""Types of fields that hold no place, as annotated."""
 
 
 @cache
-def _field_names(cls: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls))
+def _layout(cls: Any) -> tuple[tuple[str, bool], ...]:
+    """A class's fields in order, and whether they can hold places."""
+    return tuple([(f.name, str(f.type) not in _PLAIN) for f in fields(cls)])
 
 
 def shifted(value: T, delta: int) -> T:
     """The same facts `delta` bytes further on. Offsets in `Annotation.commas` move too."""
-    if delta == 0:
-        return value
-    return cast(T, _shift(value, delta))
+    return value if delta == 0 else cast(T, _shift(value, delta))
 
 
 def _shift(value: Any, delta: int) -> Any:
-    if type(value) is Span:
+    kind = type(value)
+    if kind is Span:
         return value if value is FILE_SCOPE else Span(value.start + delta, value.end + delta)
-    if type(value) is tuple:
+    if kind is tuple:
         return tuple([_shift(v, delta) for v in value]) if value else value
-    if not hasattr(value, "__dataclass_fields__") or isinstance(value, _UNMOVED):
+    if not hasattr(kind, "__dataclass_fields__"):
         return value
-    changes: dict[str, Any] = {}
-    for name in _field_names(cast(Any, type(value))):
-        old = getattr(value, name)
-        if type(old) is tuple or hasattr(old, "__dataclass_fields__"):
-            changes[name] = _shift(old, delta)
-    if isinstance(value, Annotation):
-        changes["commas"] = tuple([c + delta for c in value.commas])
-    return replace(cast(Any, value), **changes)
+    moved = [
+        _shift(getattr(value, name), delta) if moves else getattr(value, name)
+        for name, moves in _layout(cast(Any, kind))
+    ]
+    result = kind(*moved)
+    if kind is Annotation and value.commas:
+        return replace(result, commas=tuple([c + delta for c in value.commas]))
+    return result

@@ -39,7 +39,7 @@ class File:
     annotated: list[PlacedChunk] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.annotated = [placed for placed in self.analysis.chunks if placed.chunk.found.functions]
+        self.annotated = [placed for placed in self.analysis.notable if placed.chunk.found.functions]
 
     @cached_property
     def located(self) -> tuple[Located, ...]:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Diagnostic, ...]:
     """Every diagnostic of a file in order of place, those silenced in its comments left out."""
     found: list[Diagnostic] = []
-    for placed in analysis.chunks:
+    for placed in analysis.notable:
         if placed.chunk.found.functions:
             found += [shifted(diagnostic, placed.start) for diagnostic in _of_item(placed.chunk)]
-    if any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.chunks):
+    if any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.notable):
         found += check_file(File(analysis, crate_root))
     found.sort(key=lambda d: (d.span.start, d.span.end, d.code))
     return tuple(silenced(analysis, found))
