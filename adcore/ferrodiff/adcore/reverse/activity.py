@@ -278,18 +278,23 @@ class Activity:
                 self._touch(root.pointer)
 
     def _mangled(self) -> set[Value]:
-        """Integers computed from the bits of varied floats by more than moving them."""
+        """Integers computed from the bits of varied floats by more than moving whole bytes."""
         found: set[Value] = set()
+        carried: set[Value] = set()
         changed = True
         while changed:
-            before = len(found)
+            before = len(found) + len(carried)
             for insn in self._instructions:
-                if isinstance(insn.type, IntType) and insn.type.bits >= 16 and insn not in found:
-                    if (any(v in found for v in insn.operands) and insn.opcode not in ("load", "call")) or (
-                        insn.opcode in _ARITHMETIC and any(self._carries_bits(v) for v in insn.operands)
-                    ):
-                        found.add(insn)
-            changed = len(found) != before
+                if not isinstance(insn.type, IntType) or insn.type.bits < 16 or insn in found:
+                    continue
+                on_bits = any(v in carried or self._carries_bits(v) for v in insn.operands)
+                if insn.opcode in ("load", "call"):
+                    continue
+                if any(v in found for v in insn.operands) or (on_bits and _computes(insn)):
+                    found.add(insn)
+                elif on_bits and insn.opcode in (*_BIT_MOVES, "select"):
+                    carried.add(insn)
+            changed = len(found) + len(carried) != before
         return found
 
     def _carries_bits(self, value: Value) -> bool:
@@ -403,6 +408,14 @@ def _integers(type: Type, layout: DataLayout) -> list[tuple[Path, int, int]]:
             offset, inner = layout.field_at(type, index)
             found.extend(((index, *p), offset + o, b) for p, o, b in _integers(inner, layout))
     return found
+
+
+def _computes(insn: Instruction) -> bool:
+    """Whether an operation on integers is arithmetic, or shifts by less than whole bytes."""
+    if insn.opcode in ("shl", "lshr", "ashr"):
+        amount = insn.operands[1]
+        return not isinstance(amount, ConstInt) or amount.value % 8 != 0
+    return insn.opcode in _ARITHMETIC
 
 
 def bit_demand(insn: Instruction, paths: set[Path]) -> list[tuple[Value, set[Path]]]:

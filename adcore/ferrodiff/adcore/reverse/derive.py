@@ -12,7 +12,7 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, clone_function
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, poison
-from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Return
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, Return
 from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i64, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes, Tangent
@@ -422,6 +422,8 @@ class Building:
         gradients = self._gradients(derivative, adjoints)
         tape.finish()
         tape.release(builder)
+        if not self.wanted.split:
+            release_before_panics(self.function, shape, tape)
         if self.wanted.split:
             from ferrodiff.adcore.reverse.storage import declare_memory
 
@@ -481,6 +483,22 @@ class Building:
                 parts.extend(augmented.of(result))
         parts.append(self.slots.record[self.function])
         self._return(builder, self.function, parts)
+
+
+def release_before_panics(function: Function, shape: Shape, tape: Tape) -> None:
+    """On paths that never return the tape is freed before the panic starts, or before it is passed on."""
+    if not any(t.kept for t in tape.tapes.values()):
+        return
+    for block in shape.cfg.order:
+        if block in shape.cfg.live or block.terminator is None:
+            continue
+        last = block.terminator
+        place: Instruction | None = last if last.opcode == "resume" else None
+        if last.opcode == "unreachable" and len(block.instructions) > 1:
+            before = block.instructions[-2]
+            place = before if isinstance(before, Call) and before.opcode == "call" else None
+        if place is not None:
+            tape.release(Builder(function).position_before(place))
 
 
 def expand_reallocations(function: Function) -> None:

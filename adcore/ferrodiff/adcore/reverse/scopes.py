@@ -35,7 +35,11 @@ class Nodes:
 
 
 def separate(session: Session, tape: Tape, functions: Iterable[Function]) -> None:
-    """Attach scopes to every access of a tape array, and their absence to all other loads and stores."""
+    """Attach scopes to every access of a tape array, and their absence to the reverse sweep's other accesses.
+
+    The forward sweep's own loads and stores stay as they are: told that the tape does not overlap them, LLVM
+    carries loaded values from iteration to iteration, and then does not vectorise the loop.
+    """
     arrays = list(dict.fromkeys(tape.accesses.values()))
     if not arrays:
         return
@@ -50,11 +54,15 @@ def separate(session: Session, tape: Tape, functions: Iterable[Function]) -> Non
         for insn in function.instructions():
             if insn in tape.accesses:
                 _mark(insn, own, others, tape.accesses[insn])
-            elif isinstance(insn, (Load, Store)):
+            elif isinstance(insn, (Load, Store)) and _in_reverse_sweep(insn):
                 before = insn.metadata.get("noalias")
                 if before not in merged:
                     merged[before] = nodes.add(", ".join([*_members(session, before), *everything]))
                 insn.metadata["noalias"] = merged[before]
+
+
+def _in_reverse_sweep(insn: Instruction) -> bool:
+    return insn.parent is not None and insn.parent.name.startswith("back.")
 
 
 def _list(nodes: Nodes, scopes: list[str]) -> str | None:
