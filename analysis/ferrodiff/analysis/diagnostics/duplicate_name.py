@@ -42,14 +42,16 @@ def check(file: File) -> Iterator[Diagnostic]:
     if not generated:
         return
     existing = _existing(file, generated)
+    clashes = any(len(group) > 1 for group in generated.values()) or not existing.keys().isdisjoint(generated)
+    taken = _taken(file) if clashes else set()
     for key, group in generated.items():
         own = existing.get(key)
         ordered = _expansion_order(group)
         first, rest = ordered[0], ordered[1:]
         if own is not None:
-            yield _report(file, first, key[1], own)
+            yield _report(first, key[1], own, taken)
         for located in rest:
-            yield _report(file, located, key[1], _name_span(first))
+            yield _report(located, key[1], _name_span(first), taken)
 
 
 def _expansion_order(group: list[Located]) -> list[Located]:
@@ -76,10 +78,14 @@ def _existing(file: File, wanted: dict[_Key, list[Located]]) -> dict[_Key, Span]
     return found
 
 
-def _report(file: File, located: Located, name: str, earlier: Span) -> Diagnostic:
+def _taken(file: File) -> set[str]:
+    """Every name of the file, so that a new one clashes with none."""
+    own = {n.name for placed in file.analysis.chunks for n in placed.chunk.found.names}
+    return own | {item.annotation.name for item in file.located if item.annotation.name is not None}
+
+
+def _report(located: Located, name: str, earlier: Span, taken: set[str]) -> Diagnostic:
     mode = located.annotation.mode
-    taken = {n.name for placed in file.analysis.chunks for n in placed.chunk.found.names}
-    taken |= {item.annotation.name for item in file.located if item.annotation.name is not None}
     suffixed = f"{name}_{'fwd' if mode.value == 'forward' else 'rev'}"
     new = suffixed if suffixed not in taken else free_name(name, taken)
     fixes = rename(shifted(located.annotation, located.base), new)
