@@ -65,8 +65,10 @@ _EDIT = st.tuples(st.integers(0, len(RICH)), st.integers(0, 30), st.sampled_from
 @given(st.lists(_EDIT, min_size=1, max_size=6))
 def test_edited_like_from_scratch(edits: list[tuple[int, int, str]]) -> None:
     document = Document(RICH)
-    for at, length, text in edits:
-        document.edit(Span(at, at + length), text)
+    for at, length, new in edits:
+        text = document.source.text
+        start = len(text[:at].encode())
+        document.edit(Span(start, start + len(text[at : at + length].encode())), new)
         assert document.analysis.diagnostics == analyse(document.source.text).diagnostics
 
 
