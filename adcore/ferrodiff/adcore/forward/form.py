@@ -1,8 +1,9 @@
 """Which form the lanes take in a function: one vector per tangent, or one scalar per lane.
 
 LLVM's loop vectoriser leaves loops alone that already hold vectors. So a loop whose iterations are
-independent (or that only sums up) keeps its lanes apart, and LLVM vectorises along the loop. Everything sequential has
-nothing but the lanes to vectorise along and gets one vector per tangent: recurrences, straight-line code.
+independent (or only sum up, or look back one iteration at a loaded value) keeps its lanes apart, and LLVM
+vectorises along the loop. Everything sequential has nothing but the lanes to vectorise along and gets one
+vector per tangent: recurrences, straight-line code.
 """
 
 from __future__ import annotations
@@ -48,7 +49,22 @@ def innermost_loops(facts: Activity) -> list[tuple[Block, set[Block]]]:
 
 def _is_recurrent(facts: Activity, users: Users, header: Block, body: set[Block]) -> bool:
     floats = [phi for phi in header.phis if is_float_like(phi.type) and phi in facts.active]
-    return not all(_is_sum(phi, users, body) for phi in floats)
+    return not all(_is_sum(phi, users, body) or not _feeds_itself(phi, body) for phi in floats)
+
+
+def _feeds_itself(phi: Phi, body: set[Block]) -> bool:
+    """Whether the phi's next value depends on its present one: not so where a loaded value is carried on."""
+    work = [value for value, source in phi.incoming if source in body]
+    seen: set[Value] = set()
+    while work:
+        value = work.pop()
+        if value is phi:
+            return True
+        if isinstance(value, Instruction) and value.parent in body and value not in seen:
+            seen.add(value)
+            if is_float_like(value.type):
+                work.extend(value.operands)
+    return False
 
 
 def _is_sum(phi: Phi, users: Users, body: set[Block]) -> bool:

@@ -10,6 +10,7 @@ from ferrodiff.adcore.forward import calls, integers, memory, scalars, structure
 from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.form import choose_form
+from ferrodiff.adcore.forward.scopes import separate_lanes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import new_function
 from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, keep_metadata
@@ -96,6 +97,7 @@ class Transform:
             self._fill(old, new)
         for old, _ in self._scopes:
             structure.fill_phi(ctx, old)
+        separate_lanes(ctx)
 
     def _arguments(self) -> None:
         ctx = self.ctx
