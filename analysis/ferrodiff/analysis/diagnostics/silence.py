@@ -98,11 +98,16 @@ def _local(analysis: FileAnalysis, comment: int, codes: frozenset[str]) -> Silen
     following = [f for f in analysis.functions if f.item_text_span.start > comment]
     if following:
         function = min(following, key=lambda f: f.item_text_span.start)
-        gap = source.data[comment : min(function.span.start, function.item_text_span.start)]
-        if not gap or b"\n\n" not in gap.replace(b"\r", b"") or function.span.start <= comment:
+        if _only_comments(source.data[comment : function.span.start]):
             body = function.body_span
             end = max(end, body.start if body is not None else function.span.end)
     return Silence(codes, Span(comment, end))
+
+
+def _only_comments(gap: bytes) -> bool:
+    """Whether lines are comments without an empty one between. Nothing at all counts."""
+    lines = gap.rstrip(b" \t").removesuffix(b"\n").split(b"\n") if gap else []
+    return all(line.lstrip().startswith((b"//", b"/*", b"*")) for line in lines)
 
 
 def _behind(analysis: FileAnalysis, before: Span, line: Span, codes: frozenset[str]) -> Silence:
