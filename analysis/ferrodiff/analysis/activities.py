@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ferrodiff.analysis.model import Activity, Function, Mode, Parameter
-from ferrodiff.analysis.rewrite.types import array_parts, slice_element, split_top_level, strip_reference
+from ferrodiff.analysis.typetext import array_parts, slice_element, split_top_level, strip_reference
 
 A = Activity
 

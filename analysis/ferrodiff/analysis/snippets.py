@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.rewrite.inputs import structs
 from ferrodiff.analysis.rewrite.samples import Sampler, distinct_values
-from ferrodiff.analysis.rewrite.types import array_parts, slice_element, strip_reference
 from ferrodiff.analysis.text import SourceText
+from ferrodiff.analysis.typetext import array_parts, slice_element, strip_reference
 
 _SHADOWED = frozenset(
     {
@@ -175,7 +175,8 @@ def _declared(argument: _Argument, value: str, annotation: Annotation) -> Iterat
     for lane, shadow in enumerate(argument.shadows):
         note = _shadow_note(argument, annotation, lane)
         changing = not forward or argument.is_output
-        yield f"let {'mut ' if changing else ''}{shadow} = {_shadow_value(argument, value, annotation, lane)}; // {note}"
+        given = _shadow_value(argument, value, annotation, lane)
+        yield f"let {'mut ' if changing else ''}{shadow} = {given}; // {note}"
 
 
 def _shadow_note(argument: _Argument, annotation: Annotation, lane: int) -> str:
@@ -207,7 +208,7 @@ def _passed(argument: _Argument) -> list[str]:
     borrow = "&mut " if type_text.startswith("&mut") or re.match(r"&'\w+ mut ", type_text) else "&"
     own = borrow if type_text.startswith("&") else ""
     # Reverse shadows are always mutable; forward ones are what the parameter is.
-    shadow = "" if not own else own
+    shadow = own
     if own and argument.activity in (Activity.DUPLICATED, Activity.DUPLICATED_ONLY):
         shadow = "&mut "
     return [own + argument.name, *(shadow + name for name in argument.shadows)]
@@ -309,7 +310,8 @@ class _Test:
             "let expected = (at(step) - at(-step)) / (2.0 * step);",
             "",
             *self._derivative(),
-            f'assert!((got - expected).abs() <= {tolerance} * (1.0 + expected.abs()), "{{got}} is not {{expected}}");',
+            f"let bound = {tolerance} * (1.0 + expected.abs());",
+            'assert!((got - expected).abs() <= bound, "{got} is not {expected}");',
         ]
         lines = [f"    {line}" if line else "" for line in body]
         return "\n".join(["#[test]", f"fn {name}_matches_finite_differences() {{", *lines, "}"])
@@ -341,11 +343,15 @@ class _Test:
         if shape.kind in ("scalar", "reference"):
             return f"0.7_{shape.element}"
         if shape.kind == "array":
-            return f"std::array::from_fn::<{shape.element}, {shape.length}, _>(|i| 1.0 / (1.0 + i as {shape.element}))"
+            return f"{self._array(shape)}(|i| 1.0 / (1.0 + i as {shape.element}))"
         return (
             f"(0..{argument.name}.len()).map(|i| 1.0 / (1.0 + i as {shape.element}))"
             f".collect::<Vec<{shape.element}>>()"
         )
+
+    @staticmethod
+    def _array(shape: Shape) -> str:
+        return f"std::array::from_fn::<{shape.element}, {shape.length}, _>"
 
     def _moved(self, argument: _Argument) -> str:
         shape = argument.shape
@@ -354,7 +360,7 @@ class _Test:
         if shape.kind in ("scalar", "reference"):
             return f"{argument.name} + t * {direction}"
         if shape.kind == "array":
-            return f"std::array::from_fn::<{shape.element}, {shape.length}, _>(|i| {argument.name}[i] + t * {direction}[i])"
+            return f"{self._array(shape)}(|i| {argument.name}[i] + t * {direction}[i])"
         return f"{argument.name}.iter().zip(&{direction}).map(|(v, d)| v + t * d).collect::<Vec<_>>()"
 
     def _fresh(self, argument: _Argument, value: str) -> str:
@@ -416,9 +422,9 @@ class _Test:
     def _shadows(self, argument: _Argument, forward: bool) -> Iterator[str]:
         for lane, shadow in enumerate(argument.shadows):
             if forward and not argument.is_output:
-                value = f"{self._direction(argument)}{'' if argument.shape and argument.shape.kind in ('scalar', 'reference') else '.clone()'}"
-                value = value if lane == 0 else self._fresh(argument, "0.0")
-                yield f"let {shadow} = {value};"
+                single = argument.shape is not None and argument.shape.kind in ("scalar", "reference")
+                seed = self._direction(argument) + ("" if single else ".clone()")
+                yield f"let {shadow} = {seed if lane == 0 else self._fresh(argument, '0.0')};"
             else:
                 seed = "1.0" if not forward and argument.is_output and lane == 0 else "0.0"
                 yield f"let mut {shadow} = {self._fresh(argument, seed)};"

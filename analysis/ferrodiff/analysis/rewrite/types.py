@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 
-_REFERENCE = re.compile(r"&(?:'\w+ )?(?:mut )?")
+from ferrodiff.analysis.typetext import array_parts as array_parts
+from ferrodiff.analysis.typetext import slice_element as slice_element
+from ferrodiff.analysis.typetext import split_top_level as split_top_level
+from ferrodiff.analysis.typetext import strip_reference as strip_reference
+
 _FLOAT_ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*(f16|f32|f64|f128)\s*;")
 _FLOATS = frozenset({"f16", "f32", "f64", "f128"})
 _INTEGERS = {f"{sign}{bits}" for sign in "ui" for bits in (8, 16, 32, 64, 128, "size")}
 _INERT = frozenset({*_INTEGERS, "bool", "char", "str", "String", "()"})
 _VEC = re.compile(r"(?:(?:::)?(?:std|alloc)::vec::)?Vec<.*>", re.S)
 _BOXED = re.compile(r"(?:(?:::)?(?:std|alloc)::boxed::)?Box<(\[.*\])>", re.S)
-_OPEN, _CLOSE = "([{<", ")]}>"
-
-
-def strip_reference(text: str) -> str:
-    """The pointee of a reference type; other types unchanged."""
-    return text[found.end() :] if (found := _REFERENCE.match(text)) else text
 
 
 def is_shared(text: str) -> bool:
@@ -34,37 +32,6 @@ def is_inert(text: str) -> bool:
     if array := array_parts(text):
         return is_inert(array[0])
     return text.startswith("&") and is_inert(text)
-
-
-def split_top_level(text: str, separator: str = ",") -> list[str]:
-    """The parts between separators outside of any bracket, stripped; a last empty part is dropped."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        if char in _OPEN:
-            depth += 1
-        elif char in _CLOSE and not (char == ">" and text[at - 1 : at] in ("-", "=")):
-            depth -= 1
-        elif char == separator and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return parts if parts[-1] else parts[:-1]
-
-
-def slice_element(text: str) -> str | None:
-    """`T` of an unsized `[T]`."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return None
-    parts = split_top_level(text[1:-1], ";")
-    return parts[0] if len(parts) == 1 else None
-
-
-def array_parts(text: str) -> tuple[str, str] | None:
-    """Element type and length of `[T; N]`."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return None
-    parts = split_top_level(text[1:-1], ";")
-    return (parts[0], parts[1]) if len(parts) == 2 else None
 
 
 def runtime_length(text: str) -> str | None:
