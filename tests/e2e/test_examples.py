@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,14 +15,8 @@ pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is 
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.rs")))
-def test_example(name: str, tmp_path: Path) -> None:
-    source, output = EXAMPLES / f"{name}.rs", tmp_path / name
-    command = [sys.executable, "-m", "ferrodiff.server", "build", str(source), "-o", str(output)]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-4000:]
-    assert "warning" not in built.stderr
-    done = subprocess.run([str(output)], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
+def test_example(name: str, build_and_run: Callable[[Path], subprocess.CompletedProcess[str]]) -> None:
+    done = build_and_run(EXAMPLES / f"{name}.rs")
     assert len(done.stdout.splitlines()) >= 3
 
 
