@@ -111,6 +111,9 @@ def rev(items: str, function: str = "fn f(x: f64) -> f64 { x * x }") -> str:
         ("#[⟦autodiff⟧(df, Forward, Dual, Dual)]\nfn f(x: f64) -> f64 { x }", "FD033"),
         (fwd("df, Dual, Dual", "async fn ⟦f⟧(x: f64) -> f64 { x }"), "FD034 an `async fn` cannot"),
         (fwd("df, Dual, Dual", "⟦#[inline]⟧\nfn f(x: f64) -> f64 { x }"), "FD035"),
+        (fwd("df, ⟦Dual⟧, Dual, Dual", "fn f(g: fn(f64) -> f64, x: f64) -> f64 { g(x) }"), "FD038 Dual for `fn(f64)"),
+        (rev("df, ⟦Duplicated⟧, Active", "fn f(m: &mut dyn Model) -> f64 { m.at() }"), "FD038 Duplicated for `&mut dyn"),
+        (fwd("df, ⟦Dual⟧, Dual", "fn f(m: Box<dyn Fn() -> f64>) -> f64 { m() }"), "FD038"),
         (fwd("⟦df⟧, Dual, Dual", "fn f<T: Copy>(x: T) -> T { x }"), "FD036"),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ferrodiff.analysis.activities import RETURNS, holds_float
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
+from ferrodiff.analysis.diagnostics.unknown_callee import is_unknown_code
 from ferrodiff.analysis.fixes import replace_activity
 from ferrodiff.analysis.model import Activity
 
@@ -31,7 +32,9 @@ fn f(index: &[usize], x: &[f64]) -> f64 { x[index[0]] }
 def check(subject: Subject) -> Iterator[Diagnostic]:
     const = (Activity.CONST,)
     for index, parameter, argument, activity in subject.valid_inputs():
-        if activity is not Activity.CONST and holds_float(parameter.type_text) is False:
+        if activity is Activity.CONST or is_unknown_code(parameter.type_text):
+            continue
+        if holds_float(parameter.type_text) is False:
             words = {"activity": activity.value, "type": parameter.type_text}
             fixes = replace_activity(subject.function, subject.annotation, index, const)
             yield RULE.at(argument.span, words, related=(subject.about(parameter),), fixes=fixes)

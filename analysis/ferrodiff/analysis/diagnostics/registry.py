@@ -37,6 +37,7 @@ from ferrodiff.analysis.diagnostics import (
     stray_literal,
     suffixed_width,
     unknown_activity,
+    unknown_callee,
     unknown_mode,
     unsupported_function,
     width_range,
@@ -89,6 +90,7 @@ STAGES = (
             dualv_return.check,
             dualv_only.check,
             no_floats.check,
+            unknown_callee.check,
             active_batch.check,
             active_only_input.check,
             const_return_forward.check,
@@ -145,6 +147,7 @@ RULES: tuple[Rule, ...] = (
     inline_conflict.RULE,
     not_instantiated.RULE,
     not_in_trait.RULE,
+    unknown_callee.RULE,
 )
 BY_CODE = {rule.code: rule for rule in RULES}
 
