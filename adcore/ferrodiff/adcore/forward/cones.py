@@ -72,8 +72,8 @@ class Cones:
         self.inner: set[Instruction] = set()
         for whole in self._cones():
             self._peel(whole)
-            for cone in self._pieces(whole):
-                if len(cone.members) > 1 and self._pays(cone):
+            for cone in [whole] if self._pays(whole) else self._pieces(whole):
+                if self._pays(cone):
                     self.roots[cone.root] = cone
                     self.inner.update(cone.members[:-1])
 
@@ -165,6 +165,8 @@ class Cones:
         return list(found)
 
     def _pays(self, cone: Cone) -> bool:
+        if len(cone.members) == 1:
+            return False
         members = set(cone.members)
         leaves = self._leaves(cone)
         wild = any(edge.wild for insn in cone.members for edge in self.edges[insn])
