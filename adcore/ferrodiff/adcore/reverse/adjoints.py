@@ -28,12 +28,16 @@ class Adjoints:
         self._crossing = {value for value, users in uses(primal).items() if _is_used_elsewhere(value, users)}
         self._slots: dict[Key, tuple[Value, ...]] = {}
         self._here: dict[Key, Tangent] = {}
-        self._block: Block | None = None
+        self.block: Block | None = None
+
+    def let_cross(self, value: Value) -> None:
+        """Have a value's adjoint kept across blocks."""
+        self._crossing.add(value)
 
     def enter(self, block: Block) -> None:
         """Begin the reverse of a block of the primal."""
         self._here = {}
-        self._block = block
+        self.block = block
 
     def add(self, value: Value, tangent: Tangent | None, path: Path = ()) -> None:
         """Accumulate into the adjoint of (a float in) a value."""

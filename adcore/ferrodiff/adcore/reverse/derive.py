@@ -26,11 +26,12 @@ from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.report import Report, describe
 from ferrodiff.adcore.reverse.retype import retype_pointers
-from ferrodiff.adcore.reverse.scopes import separate
+from ferrodiff.adcore.reverse.scopes import separate, separate_shadows
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import Frame, Slots
 from ferrodiff.adcore.reverse.sweep import Sweep
 from ferrodiff.adcore.reverse.tape import Tape
+from ferrodiff.adcore.reverse.windows import find_windows
 from ferrodiff.adcore.rules.runtime import Kind, Role, allocation, inactive
 from ferrodiff.adcore.rules.table import rule_for_instruction
 from ferrodiff.adcore.session import Session
@@ -224,10 +225,23 @@ class Building:
             seeds,
             memory,
         )
+        if self.deriver.width == 1:
+            self._carry_windows(shape, sweep, memory, adjoints)
         self._assemble(derivative, shape, sweep, tape, adjoints, lanes, augmented)
         calls.finish()
         self.deriver.reports.append(describe(self.session, self.primal, tape))
         return derivative
+
+    def _carry_windows(
+        self, shape: Shape, sweep: Sweep, memory: MemorySweep, adjoints: Adjoints
+    ) -> None:
+        for window in find_windows(shape, self.alias):
+            if self.activity.has_adjoint(window.load) and self.activity.has_adjoint(window.earlier):
+                sweep.windows.append(window)
+                memory.carriers[window.load] = window.carrier
+                memory.carrying.add(window.earlier)
+                adjoints.let_cross(window.carrier)
+                adjoints.let_cross(window.earlier)
 
     def _facts(self) -> tuple[Alias, MemoryTypes]:
         """Facts of the function as it stands."""
@@ -437,6 +451,9 @@ class Building:
             self.slots.close_record()
             self.reverse_frame.finish()
         self.forward_frame.finish()
+        if not self.wanted.split and self.deriver.width == 1:
+            entries = {p: b[0].instructions[-1] for p, b in sweep.entries.items() if len(b) == 1}
+            separate_shadows(self.session, shape, self.alias, sweep.memory, entries)
         separate(self.session, tape, dict.fromkeys((self.function, self.reverse)))
         for insn in (*self.function.instructions(), *self.reverse.instructions()):
             insn.metadata.pop("dbg", None)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Store
+from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Phi, Store
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
-from ferrodiff.adcore.ir.values import Argument
-from ferrodiff.adcore.lanes import Lanes
+from ferrodiff.adcore.ir.values import Argument, Block
+from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type, place_of
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented, alignment
@@ -52,6 +55,13 @@ class MemorySweep:
         self.calls = calls
         self.shuttle = shuttle
         self.layout: DataLayout = session.module.datalayout
+        self.accesses: list[tuple[Load | Store, Value, Block | None]] = []
+        """Accesses of shadows, with the primal's pointers and blocks."""
+        self.carriers: dict[Load, Phi] = {}
+        """Loads whose adjoints go to the load of the iteration before (see `windows`)."""
+        self.carrying: set[Load] = set()
+        """Loads that take such adjoints."""
+        self.late: list[tuple[Load, Path, Tangent]] = []
 
     def reverse(self, insn: Instruction) -> bool:
         """Emit the reverse of an instruction if it is one of these; say whether it was."""
@@ -91,8 +101,28 @@ class MemorySweep:
             taken = self.adjoints.take(insn, path)
             if taken is None:
                 continue
-            kind = leaf_type(insn.type, path)
-            places, align = self._places(insn.pointer, insn.type, path, insn.align)
+            if insn in self.carriers:
+                self.adjoints.add(self.carriers[insn], taken)
+            elif insn in self.carrying:
+                self.late.append((insn, path, taken))
+            else:
+                self.accumulate(insn, path, taken)
+
+    def finish_block(self) -> None:
+        """Accumulate what was put off to the end of the block.
+
+        LLVM's vectoriser takes a value that is carried to the next iteration only if it is computed before its
+        uses have effects.
+        """
+        for insn, path, taken in self.late:
+            self.accumulate(insn, path, taken)
+        self.late.clear()
+
+    def accumulate(self, insn: Load, path: Path, taken: Tangent) -> None:
+        """Add to the shadow of what a load read."""
+        kind = leaf_type(insn.type, path)
+        places, align = self._places(insn.pointer, insn.type, path, insn.align)
+        with self._noted(insn.pointer):
             total = self.lanes.add(self.lanes.load(kind, places, align), taken)
             self.lanes.store(total, places, align)
 
@@ -105,9 +135,11 @@ class MemorySweep:
         for path in sorted(self.activity.stored_leaves(insn)):
             kind = leaf_type(insn.value.type, path)
             places, align = self._places(insn.pointer, insn.value.type, path, insn.align)
+            with self._noted(insn.pointer):
+                loaded = self.lanes.load(kind, places, align)
+                self.lanes.store(self.lanes.zero(kind), places, align)
             if self.activity.has_adjoint(insn.value) and path in self.activity.leaves(insn.value):
-                self.adjoints.add(insn.value, self.lanes.load(kind, places, align), path)
-            self.lanes.store(self.lanes.zero(kind), places, align)
+                self.adjoints.add(insn.value, loaded, path)
 
     def _check_copy(self, insn: Store) -> None:
         """Words of unknown meaning copied in memory of the caller could be floats."""
@@ -128,6 +160,17 @@ class MemorySweep:
                 insn,
                 help="read or write the value through its own type somewhere in this function",
             )
+
+    @contextmanager
+    def _noted(self, pointer: Value) -> Iterator[None]:
+        """Remember which primal pointer the accesses emitted meanwhile are the shadow's of."""
+        block = self.builder.block
+        assert block is not None
+        before = len(block.instructions)
+        yield
+        for each in block.instructions[before:]:
+            if isinstance(each, (Load, Store)):
+                self.accesses.append((each, pointer, self.adjoints.block))
 
     def _check_lost(self, insn: Store) -> None:
         """Active data stored where there is no shadow would be lost without a word."""

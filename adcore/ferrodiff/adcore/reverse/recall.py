@@ -239,7 +239,8 @@ class Recall:
             counter = self.builder.trunc(counter, affine.phi.type)
         elif bits > 64:
             counter = self.builder.zext(counter, affine.phi.type)
-        return self.builder.add(start, self.builder.mul(counter, affine.step))
+        flags = tuple(f for f in ("nuw", "nsw") if f in affine.update.flags) if affine.step > 0 else ()
+        return self.builder.add(start, self.builder.mul(counter, affine.step, flags), flags)
 
     def _in_loop(self, value: Instruction, home: LoopPlan) -> Value:
         kept = self.kept.get(value)

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.instructions import Instruction, Load, Store
-from ferrodiff.adcore.ir.values import Function
+from ferrodiff.adcore.ir.types import FunctionType, metadata, void
+from ferrodiff.adcore.ir.values import Function, MetadataOperand
+from ferrodiff.adcore.reverse.memory import MemorySweep
+from ferrodiff.adcore.reverse.prepare import LoopPlan, Shape
 from ferrodiff.adcore.reverse.tape import Kept, Tape
+from ferrodiff.adcore.reverse.windows import apart, invariant_base
 from ferrodiff.adcore.session import Session
 
 
@@ -80,6 +87,56 @@ def _members(session: Session, node: str | None) -> list[str]:
     """The scopes in a list node of the module; an unknown node is kept out by returning nothing."""
     if node is None:
         return []
-    text = session.module.metadata.get(node) or session.module.metadata.get(node.lstrip("!")) or ""
+    text = session.globals.get(node) or session.module.metadata.get(node, "")
     inside = text[text.find("{") + 1 : text.rfind("}")] if "{" in text else ""
     return [part.strip() for part in inside.split(",") if part.strip()]
+
+
+def separate_shadows(
+    session: Session, shape: Shape, alias: Alias, memory: MemorySweep, entries: dict[LoopPlan, Instruction]
+) -> None:
+    """Tell LLVM which shadows never overlap inside one run of an innermost loop.
+
+    Buffers that are swapped between runs are known to be apart at any one time; LLVM does not find that out
+    across the tape. ``entries`` are the places in the reverse sweep where runs of loops begin: the scopes are
+    declared there, because they hold for one run only.
+    """
+    nodes = Nodes(session)
+    for plan, entry in entries.items():
+        if plan.loop.children or plan.parent is None:
+            continue
+        groups = _groups(plan, shape, memory)
+        if len(groups) < 2 or not all(apart(a, b, alias) for a in groups for b in groups if a is not b):
+            continue
+        domain = nodes.add('!"shadows"', distinct=True)
+        scope = {base: nodes.add(f'{domain}, !"shadow"', distinct=True) for base in groups}
+        for base, accesses in groups.items():
+            own = nodes.add(scope[base])
+            _declare(entry, own)
+            others = nodes.add(", ".join(s for b, s in scope.items() if b is not base))
+            for insn in accesses:
+                insn.metadata["alias.scope"] = own
+                insn.metadata["noalias"] = others
+
+
+def _groups(plan: LoopPlan, shape: Shape, memory: MemorySweep) -> dict[Value, list[Instruction]]:
+    """Shadow accesses in a loop's reverse, by the primal's base; empty if some base changes in the loop."""
+    found: dict[Value, list[Instruction]] = {}
+    for insn, pointer, block in memory.accesses:
+        if block not in plan.loop.blocks:
+            continue
+        base = invariant_base(pointer, plan, shape.loops)
+        if base is None:
+            return {}
+        found.setdefault(base, []).append(insn)
+    return found
+
+
+def _declare(entry: Instruction, scopes: str) -> None:
+    block = entry.parent
+    assert block is not None and block.parent is not None
+    builder = Builder(block.parent).position_before(entry)
+    kind = FunctionType(void, (metadata,))
+    builder.call(
+        "llvm.experimental.noalias.scope.decl", void, [MetadataOperand(scopes)], function_type=kind
+    )

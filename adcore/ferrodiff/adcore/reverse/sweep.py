@@ -18,6 +18,7 @@ from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import LoopPlan, Shape
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.tape import Tape
+from ferrodiff.adcore.reverse.windows import Window
 from ferrodiff.adcore.rules.partial import (
     CastPartial,
     LaneDot,
@@ -64,6 +65,9 @@ class Sweep:
         self.seeds = seeds
         self.memory = memory
         self.blocks: dict[Block, Block] = {}
+        self.windows: list[Window] = []
+        self.entries: dict[LoopPlan, list[Block]] = {}
+        """Where runs of a loop begin in the reverse sweep."""
 
     def run(self, start: Block, finish: Block) -> None:
         """Emit everything: ``start`` ends with a branch to the sweep, which ends at ``finish``."""
@@ -90,17 +94,23 @@ class Sweep:
             if isinstance(insn, Phi):
                 break
             self._instruction(insn)
-        moved = [
+        self.memory.finish_block()
+        moved: list[tuple[Phi, Path, Tangent]] = [
             (phi, path, taken)
             for phi in block.phis
             if self.activity.has_adjoint(phi)
             for path in self.activity.leaves(phi)
             if (taken := self.adjoints.take(phi, path)) is not None
         ]
+        for window in self.windows:
+            if window.plan.header is block and (taken := self.adjoints.take(window.carrier)) is not None:
+                moved.append((window.carrier, (), taken))
         self.adjoints.flush()
         for plan in reversed(self.shape.exited.get(block, [])):
             self.recall.enter_loop(plan.parent)
             self.tape.enter_back(self.builder, plan, self.recall.count(plan))
+            assert self.builder.block is not None
+            self.entries.setdefault(plan, []).append(self.builder.block)
         self._leave(block, moved, finish)
 
     def _leave(self, block: Block, moved: list[tuple[Phi, Path, Tangent]], finish: Block) -> None:
@@ -121,7 +131,8 @@ class Sweep:
             self.builder.position(edge)
             if plan is not None and plan.header is block and source is plan.latch:
                 place = self.tape.iteration[plan]
-                self.builder.store(self.builder.sub(self.builder.load(i64, place), 1), place)
+                before = self.builder.sub(self.builder.load(i64, place), 1, ("nuw", "nsw"))
+                self.builder.store(before, place)
             self._edge(source, moved)
 
     def _choose_iteration(self, plan: LoopPlan, sources: list[Block], edges: list[Block]) -> None:
@@ -176,11 +187,26 @@ class Sweep:
 
     def _edge(self, source: Block, moved: list[tuple[Phi, Path, Tangent]]) -> None:
         for phi, path, tangent in moved:
+            if phi.parent is None and source not in phi.incoming_blocks:
+                self._first_of_window(phi, tangent)
+                continue
             incoming = phi.value_from(source)
             if self.activity.has_adjoint(incoming):
                 self.adjoints.add(incoming, tangent, path)
         self.adjoints.flush()
         self.builder.br(self.blocks[source])
+
+    def _first_of_window(self, carrier: Phi, tangent: Tangent) -> None:
+        """The first iteration has no earlier one: its load's adjoint goes to memory, if the load was reached."""
+        window = next(w for w in self.windows if w.carrier is carrier)
+        then, rest = self.builder.new_block("back.window"), self.builder.new_block("back.entered")
+        (piece,) = tangent
+        self.builder.cond_br(self.builder.fcmp("une", piece, zero(piece.type)), then, rest)
+        self.builder.position(then)
+        self.memory.accumulate(window.load, (), tangent)
+        self.builder.br(rest)
+        self.builder.position(rest)
+        self.recall.enter(window.plan.header)
 
     # -- instructions --------------------------------------------------------------------------------------
 

@@ -165,14 +165,14 @@ class Tape:
         counter = builder.load(i64, self.iteration[plan])
         if plan.parent is None:
             return counter
-        return builder.add(builder.load(i64, self.first[plan]), counter)
+        return builder.add(builder.load(i64, self.first[plan]), counter, ("nuw", "nsw"))
 
     def enter_back(self, builder: Builder, plan: LoopPlan, count: Value) -> None:
         """Start the reverse of one run of a loop whose latch was taken ``count`` times."""
         builder.store(count, self.iteration[plan])
         if plan.parent is not None:
             cursor = self.slots.load(builder, self.cursors[plan])
-            first = builder.sub(cursor, builder.add(count, 1))
+            first = builder.sub(cursor, builder.add(count, 1, ("nuw", "nsw")), ("nuw", "nsw"))
             builder.store(first, self.first[plan])
             self.slots.store(builder, self.cursors[plan], first)
 
