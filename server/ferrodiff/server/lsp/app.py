@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import re
+import sys
 import tempfile
 import threading
 import time
@@ -26,7 +27,6 @@ from ferrodiff.server.lsp.progress import Progress
 from ferrodiff.server.lsp.protocol import FerrodiffProtocol
 from ferrodiff.server.lsp.settings import SECTION, Settings, parse_settings
 from ferrodiff.server.lsp.transport import ReaderThread
-from ferrodiff.server.version import version
 
 if TYPE_CHECKING:
     from ferrodiff.analysis.document import FileAnalysis
@@ -68,14 +68,13 @@ class FerrodiffServer(LanguageServer):
     index: WorkspaceIndex
     results: ResultStore
     virtual: VirtualDocuments
-    executor: Executor
     schemes = ("ferrodiff",)
     requests = ("ferrodiff/content",)
 
     def __init__(self) -> None:
         super().__init__(
             "ferrodiff",
-            version(),
+            _version(),
             text_document_sync_kind=t.TextDocumentSyncKind.Incremental,
             protocol_cls=FerrodiffProtocol,
             converter_factory=default_converter,
@@ -84,6 +83,7 @@ class FerrodiffServer(LanguageServer):
         self.abilities = Abilities()
         self.workspace_folders: list[Path] = []
         self._warm = False
+        self._executor: Executor | None = None
         self.on_text: list[Callable[[str, bool], None]] = []
         """Called with a URI and whether it was just opened, whenever a text changed."""
         self.on_close: list[Callable[[str], None]] = []
@@ -125,7 +125,11 @@ class FerrodiffServer(LanguageServer):
     async def execute(self, params: t.ExecuteCommandParams) -> Any:
         """`workspace/executeCommand`."""
         self.warm()
-        return await self.executor.execute(params)
+        if self._executor is None:
+            from ferrodiff.server.lsp.execute import Executor
+
+            self._executor = Executor(self)
+        return await self._executor.execute(params)
 
     def warm(self) -> None:
         """Loads the analysis and makes what stands on it; does nothing the second time."""
@@ -134,7 +138,6 @@ class FerrodiffServer(LanguageServer):
         self._warm = True
         from ferrodiff.server.lsp.diagnostics import Pusher
         from ferrodiff.server.lsp.documents import Documents
-        from ferrodiff.server.lsp.execute import Executor
         from ferrodiff.server.lsp.index import WorkspaceIndex
         from ferrodiff.server.lsp.results import ResultStore
         from ferrodiff.server.lsp.virtual import VirtualDocuments
@@ -144,7 +147,6 @@ class FerrodiffServer(LanguageServer):
         self.index.folders = list(self.workspace_folders)
         self.results = ResultStore()
         self.virtual = VirtualDocuments(self)
-        self.executor = Executor(self)
         pusher = Pusher(self)
         self.on_text += [pusher.changed, self.virtual.text_changed]
         self.on_close.append(pusher.closed)
@@ -290,11 +292,16 @@ class FerrodiffServer(LanguageServer):
         before = self.settings
         self.settings, problems = parse_settings(_plain(raw))
         if report:
-            for problem in problems:
-                message = f"Ferrodiff: {problem.message}"
-                self.window_show_message(t.ShowMessageParams(t.MessageType.Warning, message))
+            for message in [problem.message for problem in problems] + self._unknown_codes():
+                self.window_show_message(t.ShowMessageParams(t.MessageType.Warning, f"Ferrodiff: {message}"))
         if self.settings != before:
             self.call(self.on_settings)
+
+    def _unknown_codes(self) -> list[str]:
+        from ferrodiff.server.lsp.diagnostics import unknown_codes
+
+        found = unknown_codes(self.settings)
+        return [f"`ferrodiff.diagnostics.severity`: there is no diagnostic `{code}`" for code in found]
 
     async def _register(self) -> None:
         wanted: list[t.Registration] = []
@@ -407,6 +414,25 @@ class FerrodiffServer(LanguageServer):
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2.0)
         return self._exit_code
+
+
+def _version() -> str:
+    """The installed version, without loading `importlib.metadata` where its folder is in plain sight."""
+    for folder in sys.path:
+        if folder.endswith("site-packages"):
+            for name in _entries(folder):
+                if name.startswith("ferrodiff-") and name.endswith(".dist-info"):
+                    return name.removeprefix("ferrodiff-").removesuffix(".dist-info")
+    from ferrodiff.server.version import version
+
+    return version()
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _alive(pid: int) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as t
 
 from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.diagnostics.registry import BY_CODE
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import range_of, same_uri, uri_of
@@ -36,7 +37,18 @@ _SEVERITIES = {
 
 def severity_of(diagnostic: Diagnostic, settings: Settings) -> str:
     """The severity's word after the user's settings; ``off`` for none."""
-    return settings.diagnostics_severity.get(diagnostic.code, diagnostic.severity.value)
+    chosen = settings.diagnostics_severity
+    if not chosen:
+        return diagnostic.severity.value
+    rule = BY_CODE.get(diagnostic.code)
+    named = chosen.get(rule.name) if rule is not None else None
+    return chosen.get(diagnostic.code) or named or diagnostic.severity.value
+
+
+def unknown_codes(settings: Settings) -> list[str]:
+    """Codes and names in the settings that no diagnostic has."""
+    known = {*BY_CODE, *(rule.name for rule in BY_CODE.values())}
+    return sorted(set(settings.diagnostics_severity) - known)
 
 
 def diagnostics_of(
