@@ -61,6 +61,22 @@ fn even(x: &[f64], i: usize, t: f64) -> f64 { if i == x.len() { t } else { odd(x
 fn odd(x: &[f64], i: usize, t: f64) -> f64 { if i == x.len() { t * t } else { even(x, i + 1, t + x[i].sin()) } }
 """
 
+STENCIL = """
+    let x = s(x, n); let (mut a, mut b) = ([0.0; 9], [0.0; 9]); a[..n].copy_from_slice(x);
+    let (mut now, mut next) = (&mut a[..n], &mut b[..n]);
+    for _ in 0..4 {
+        next[0] = now[0]; next[n - 1] = now[n - 1];
+        for i in 1..n - 1 { next[i] = now[i] + 0.3 * (now[i - 1] - 2.0 * now[i] + now[i + 1]) * (1.0 + now[i] * now[i]); }
+        std::mem::swap(&mut now, &mut next);
+    }
+    let mut t = 0.0; for i in 0..n { t += now[i] * now[i] * (i as f64 + 1.0); } t"""
+BODIES["stencil"] = STENCIL
+BODIES["running"] = (
+    "let x = s(x, n); let mut t: f64 = 0.0; for i in 0..n - 2 { t += x[i] * x[i + 1].sin() * x[i + 2] * t.cos(); if t > 3.0 { break; } } t"
+)
+BODIES["window_in_branch"] = """let x = s(x, n); let mut t = 0.5;
+    for i in 0..n - 1 { let b = x[i + 1]; if t > 0.2 { t += b * x[i]; } else { t -= b * b; } } t"""
+
 POINT = (0.7, -0.4, 1.1, 0.35, -0.9, 0.55)
 
 
@@ -92,6 +108,12 @@ def test_unoptimised_input_gives_the_same(name: str) -> None:
         plain.gradient(name, POINT)[1], compiled().gradient(name, POINT)[1], strict=True
     ):
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["stencil", "running", "window_in_branch", "counted", "triangle"])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_short_inputs(name: str, n: int) -> None:
+    compiled().check(name, POINT[:n], 2e-8)
 
 
 @lru_cache(maxsize=1)

@@ -275,13 +275,19 @@ def _distance(builder: Builder, predicate: str, first: Value, bound: Value, step
     gap = builder.sub(bound, first) if up else builder.sub(first, bound)
     size = abs(step)
     if predicate == "ne":
-        return gap if size == 1 else builder.udiv(gap, size)
+        return gap if size == 1 else _divided(builder, gap, size)
     if predicate in ("slt", "ult", "sgt", "ugt"):
-        count = gap if size == 1 else builder.add(builder.udiv(builder.sub(gap, 1), size), 1)
+        count = gap if size == 1 else builder.add(_divided(builder, builder.sub(gap, 1), size), 1)
     else:
-        count = builder.add(gap if size == 1 else builder.udiv(gap, size), 1)
+        count = builder.add(gap if size == 1 else _divided(builder, gap, size), 1)
     runs = builder.icmp(predicate, first, bound)
     return builder.select(runs, count, 0)
+
+
+def _divided(builder: Builder, value: Value, size: int) -> Value:
+    if isinstance(value, ConstInt):
+        return const_int(value.type, value.unsigned // size)
+    return builder.udiv(value, size)
 
 
 def _to_i64(builder: Builder, count: Value) -> Value:
