@@ -79,7 +79,7 @@ def _without_null(ctx: Context, old: Load) -> Shadow:
 
 
 def with_metadata(ctx: Context, old: Instruction) -> None:
-    """Let the shadow's accesses keep what the primal's say about aliasing: shadows alias as their primals do."""
+    """Let the shadow's accesses keep what the primal's say of aliasing: shadows alias as their primals do."""
     ctx.builder.metadata = {k: v for k, v in old.metadata.items() if k in SHADOW_METADATA}
 
 
@@ -228,16 +228,28 @@ def _targets(ctx: Context, old: Call, operation: MemoryOperation, is_active: boo
         return ctx.pointers(target)
     length = old.operands[operation.length]
     size = constant_number(length)
-    if size is None:
-        raise ctx.refuse(
-            "memory of unknown size is written through an address that may belong to an inactive argument", old
-        )
-    return writable(ctx, old, target, int(size), is_active)
+    if size is not None:
+        return writable(ctx, old, target, int(size), is_active)
+    if is_active:
+        some = ctx.builder.icmp("ne", ctx.prim(length), const_int(length.type, 0))
+        for gone in is_missing(ctx, target):
+            ctx.builder.call(ctx_guard(ctx), void_type(), [ctx.builder.and_(gone, some)])
+    return ctx.pointers(target)
+
+
+def _lengths(ctx: Context, old: Call, operation: MemoryOperation) -> Sequence[Value]:
+    """How many bytes each lane writes: none where a length known only at run time finds no shadow."""
+    target, length = old.operands[operation.destination], old.operands[operation.length]
+    if target not in ctx.facts.guarded or constant_number(length) is not None:
+        return [ctx.prim(length)] * ctx.width
+    nothing = const_int(length.type, 0)
+    return [ctx.builder.select(gone, nothing, ctx.prim(length)) for gone in is_missing(ctx, target)]
 
 
 def _fill(ctx: Context, old: Call, new: Call, operation: MemoryOperation) -> None:
-    for place in _targets(ctx, old, operation, False):
-        _again(ctx, new, {operation.destination: place})
+    targets = _targets(ctx, old, operation, False)
+    for place, length in zip(targets, _lengths(ctx, old, operation), strict=True):
+        _again(ctx, new, {operation.destination: place, operation.length: length})
 
 
 def _copy(ctx: Context, old: Call, new: Call, operation: MemoryOperation) -> None:
@@ -252,8 +264,9 @@ def _copy(ctx: Context, old: Call, new: Call, operation: MemoryOperation) -> Non
     if source in ctx.facts.guarded:
         _copy_guarded(ctx, old, new, operation, targets)
         return
-    for place, origin in zip(targets, sources, strict=True):
-        _again(ctx, new, {operation.destination: place, operation.source: origin})
+    lengths = _lengths(ctx, old, operation)
+    for place, origin, size in zip(targets, sources, lengths, strict=True):
+        _again(ctx, new, {operation.destination: place, operation.source: origin, operation.length: size})
     _clear_const_bytes(ctx, old, operation, targets)
 
 
@@ -262,9 +275,7 @@ def _from_const_bytes(ctx: Context, source: Value, length: Value) -> bool:
     return ctx.analysis.in_const_range(source, size)
 
 
-def _clear_const_bytes(
-    ctx: Context, old: Call, operation: MemoryOperation, targets: Sequence[Value]
-) -> None:
+def _clear_const_bytes(ctx: Context, old: Call, operation: MemoryOperation, targets: Sequence[Value]) -> None:
     """A copy of several arguments at once: the inactive ones among them have no shadow to copy."""
     assert operation.source is not None
     start = ctx.analysis.tuple_offset(old.operands[operation.source])
@@ -288,8 +299,8 @@ def _copy_inactive(ctx: Context, old: Call, new: Call, operation: MemoryOperatio
     source = old.operands[operation.source]
     if not ctx.signature.guard and not holds_no_address(ctx, source):
         raise NeedsGuard
-    length = ctx.prim(old.operands[operation.length])
-    for place in _targets(ctx, old, operation, False):
+    targets = _targets(ctx, old, operation, False)
+    for place, length in zip(targets, _lengths(ctx, old, operation), strict=True):
         ctx.builder.memset(place, 0, length)
 
 
@@ -305,18 +316,16 @@ def holds_no_address(ctx: Context, source: Value) -> bool:
 def _copy_guarded(
     ctx: Context, old: Call, new: Call, operation: MemoryOperation, targets: Sequence[Value]
 ) -> None:
-    """Copy where the source has a shadow, else clear: by choosing the length of each of the two operations."""
+    """Copy where the source has a shadow, else clear, by choosing the length of each of the two."""
     assert operation.source is not None
     source = old.operands[operation.source]
-    length = ctx.prim(old.operands[operation.length])
-    nothing = const_int(length.type, 0)
-    lanes = zip(targets, ctx.pointers(source), is_missing(ctx, source), strict=True)
-    for place, origin, gone in lanes:
+    nothing = const_int(old.operands[operation.length].type, 0)
+    lengths = _lengths(ctx, old, operation)
+    lanes = zip(targets, ctx.pointers(source), is_missing(ctx, source), lengths, strict=True)
+    for place, origin, gone, length in lanes:
         copied = ctx.builder.select(gone, nothing, length)
         cleared = ctx.builder.select(gone, length, nothing)
-        _again(
-            ctx, new, {operation.destination: place, operation.source: origin, operation.length: copied}
-        )
+        _again(ctx, new, {operation.destination: place, operation.source: origin, operation.length: copied})
         ctx.builder.memset(place, 0, cleared)
 
 
@@ -343,4 +352,3 @@ def atomic(ctx: Context, old: AtomicRMW, new: AtomicRMW) -> None:
         results.append(ctx.builder.insert(copy))
     if ctx.is_active(old):
         ctx.shadow[old] = ctx.lanes.pack(results)
-
