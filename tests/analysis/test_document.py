@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Editing: incremental equals from scratch, no text crashes, a keystroke is cheap, memory stays flat."""
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class Generator:
         texts = [text for text, _ in pairs]
         if receiver:
             texts.insert(0, receiver)
-            types.insert(0, "&self" if receiver.startswith("&") or receiver.startswith("self: &") else "self")
+            types.insert(0, "&self" if receiver.startswith(("&", "self: &")) else "self")
         returns = self.random.choice((None, "()", "( )", "f64", self.type(), self.type()))
         if returns is not None and re.sub(r"/\*.*?\*/|//[^\n]*\n|\s", "", returns) == "()":
             returns = "()"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from lark import Lark, Token, Transformer
 from lark.lark import PostLex
@@ -36,7 +36,11 @@ COMMA: ","
 _OPEN: /[(\[{]/
 _CLOSE: /[)\]}]/
 OTHER.-1: /[^\s]/
-COMMENT.6: /\/\/[^\n]*/ | /\/\*(\/\*(\/\*.*?(\*\/|\Z)|[^*\/]|\*(?!\/)|\/(?!\*))*?(\*\/|\Z)|[^*\/]|\*(?!\/)|\/(?!\*))*(\*\/|\Z)/s
+PLAIN: /[^*\/]|\*(?!\/)|\/(?!\*)/s
+INNERMOST: /\/\*.*?(\*\/|\Z)/s
+INNER: "/*" (PLAIN | INNERMOST)* /(\*\/|\Z)/
+COMMENT.6: /\/\/[^\n]*/
+      | "/*" (PLAIN | INNER)* /(\*\/|\Z)/
 SPACE: /\s+/
 NESTED: "\u0000nested"
 %ignore COMMENT
@@ -51,7 +55,7 @@ class _FlattenGroups(PostLex):
     """
 
     always_accept = ("_OPEN", "_CLOSE", "COMMA", "NESTED", "OTHER")
-    _closes = {"(": ")", "[": "]", "{": "}"}
+    _closes: ClassVar[dict[str, str]] = {"(": ")", "[": "]", "{": "}"}
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         expected: list[str] = []

@@ -16,8 +16,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import NamedTuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser, Tree
@@ -98,7 +97,7 @@ class FileAnalysis:
 
     @cached_property
     def all_functions(self) -> tuple[Function, ...]:
-        """Every function of the file outside macro calls, annotated or not, in document order of their scopes."""
+        """Every function outside macro calls, annotated or not, in document order of their scopes."""
         return tuple(
             [shifted(f, placed.start) for placed in self.chunks for f in self.every_function(placed)]
         )
@@ -207,7 +206,7 @@ class _Chunks:
             text = data[start : node.end_byte]
             key: _Key = (kind, text) if broken else text
             chunk = known.get(key)
-            if chunk is None or (broken and any([n.has_error for n in siblings[first : last + 1]])):
+            if chunk is None or (broken and any(n.has_error for n in siblings[first : last + 1])):
                 chunk = used.get(key) if not broken else None
                 if chunk is None:
                     chunk = self._read(text, start, siblings[first : last + 1], data)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ferrodiff.analysis.activities import choices_at, expected_count
+from ferrodiff.analysis.activities import choices_at, expected_count, is_slice
 from ferrodiff.analysis.diagnostics.core import Edit, Fix
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode
 from ferrodiff.analysis.printing import quoted
+from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.analysis.text import Span
 
 
@@ -141,13 +142,11 @@ def other_mode(function: Function, annotation: Annotation) -> tuple[Fix, ...]:
 
 def shadow_layout(function: Function, annotation: Annotation) -> Iterator[Fix]:
     """N shadows to one long one (``Dualv``) and back, for every slice of the annotation."""
-    from ferrodiff.analysis.activities import is_slice
-
     if annotation.mode is not Mode.FORWARD or len(annotation.arguments) < len(function.parameters):
         return
     pairs = ((Activity.DUAL, Activity.DUALV), (Activity.DUALV, Activity.DUAL))
     titles = (
-        "Pass the tangents of slices in one long shadow each (`Dualv`)",
+        "Pass all tangents of a slice in one shadow (`Dualv`)",
         "Pass one shadow per lane (`Dual`)",
     )
     for (old, new), title in zip(pairs, titles, strict=True):
@@ -160,3 +159,27 @@ def shadow_layout(function: Function, annotation: Annotation) -> Iterator[Fix]:
         )
         if edits and annotation.width > 1:
             yield Fix(title, edits)
+
+
+def rust_analyzer_stub(function: Function, annotation: Annotation, margin: str = "") -> Fix | None:
+    """Shows rust-analyzer the generated signature instead of the annotation, which it cannot expand."""
+    if annotation.via_cfg_attr or annotation.name is None or not annotation.closed:
+        return None
+    signature = derivative_signature(function, annotation).text
+    body = " { unimplemented!() }"
+    stub = f"\n\n{margin}#[cfg(rust_analyzer)]\n{margin}#[allow(unused_variables)]\n{margin}{signature}{body}"
+    start, end, after = annotation.item_span.start, annotation.item_span.end, function.item_text_span.end
+    edits = (
+        Edit(Span(start, start), "cfg_attr(not(rust_analyzer), "),
+        Edit(Span(end, end), ")"),
+        Edit(Span(after, after), stub),
+    )
+    return Fix("Add a stub for rust-analyzer", edits)
+
+
+def alternatives(function: Function, annotation: Annotation, margin: str = "") -> tuple[Fix, ...]:
+    """Other ways to write a correct annotation."""
+    found = [*shadow_layout(function, annotation), *other_mode(function, annotation)]
+    found += new_form(annotation)
+    stub = rust_analyzer_stub(function, annotation, margin)
+    return tuple(found if stub is None else [*found, stub])
