@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import Constant, ConstInt
+from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_int
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import BinaryOp, Branch, Compare, GetElementPtr, Instruction, Phi
 from ferrodiff.adcore.ir.types import IntType, i64
