@@ -14,7 +14,7 @@ RULE = Rule(
     code="FD038",
     name="shadow-of-unknown-code",
     severity=Severity.WARNING,
-    says="{activity} for `{type}`: a call through it has no derivative, as its target is known only at run time",
+    says="{activity} for `{type}`: calls through it have no derivative, as their target is not known",
     why="""\
 A function pointer or a trait object says which code runs only at run time, and derivatives are generated at
 compile time. rustc's backend does not support trait objects, and wants function pointers `Const`. Nothing

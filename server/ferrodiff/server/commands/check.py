@@ -8,7 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.diagnostics import Diagnostic, Rule
+from ferrodiff.analysis.diagnostics import codes as rule_table
 from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import EXIT_PROBLEMS, EXIT_USAGE, Failure
@@ -140,7 +141,12 @@ def _sarif(checked: list[Checked]) -> str:
 
     results = [_sarif_result(file, d) for file in checked for d in file.analysis.diagnostics]
     codes = sorted({str(result["ruleId"]) for result in results})
-    driver = {"name": "ferrodiff", "version": version(), "rules": [{"id": code} for code in codes]}
+    rules = rule_table()
+    driver = {
+        "name": "ferrodiff",
+        "version": version(),
+        "rules": [_sarif_rule(rules[code]) for code in codes],
+    }
     run_object = {
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",
@@ -153,6 +159,16 @@ def _sarif(checked: list[Checked]) -> str:
         "runs": [run_object],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.says},
+        "fullDescription": {"text": " ".join(rule.why.split())},
+        "defaultConfiguration": {"level": _SARIF_LEVELS.get(rule.severity.value, "note")},
+    }
 
 
 def _sarif_result(file: Checked, diagnostic: Diagnostic) -> dict[str, Any]:
