@@ -116,7 +116,9 @@ class SourceText:
         if line >= len(starts):
             return Span(len(self.data), len(self.data))
         start = starts[max(line, 0)]
-        end = starts[line + 1] - 1 if line + 1 < len(starts) else len(self.data)
+        if line + 1 >= len(starts):
+            return Span(start, len(self.data))
+        end = starts[line + 1] - 1
         if end > start and self.data[end - 1 : end] == b"\r":
             end -= 1
         return Span(start, end)
