@@ -78,6 +78,7 @@ def rev(items: str, function: str = "fn f(x: f64) -> f64 { x * x }") -> str:
         (rev("df, Active, ⟦Duplicated⟧"), "FD008 invalid return activity Duplicated in Reverse Mode"),
         (fwd("⟦a::df⟧, Dual, Dual"), "FD012 the name of the derivative must be a plain identifier, not `a::df`"),
         (fwd("⟦7⟧, Dual, Dual"), "FD012"),
+        (fwd("⟦match⟧, Dual, Dual"), "FD012"),
         (fwd("df, Dual, Dual", "fn f(⟦_⟧: f64) -> f64 { 0.0 }"), "FD013"),
         (fwd("df, Dual, Dual", "fn f(⟦&x⟧: &f64) -> f64 { x }"), "FD013"),
         (fwd("df, Dual, Dual", "fn f(⟦S { a, .. }⟧: S) -> f64 { a }"), "FD013"),
@@ -135,6 +136,16 @@ def test_no_activities_at_all() -> None:
         rev("df", "fn f() -> f64 { 1.0 }").replace("(df)", "⟦(df)⟧"),
         "FD005 expected 1 activities, but found 0",
     )
+
+
+def test_raw_names_are_names() -> None:
+    check(fwd("r#match, Dual, Dual"))
+
+
+def test_an_offered_list_is_another_one() -> None:
+    _, (diagnostic,) = check(rev("df, ⟦Const, Active⟧", "fn f(n: usize) -> f64 { 1.0 }"), "FD030")
+    assert not diagnostic.fixes
+    check(fwd("⟦df⟧", "fn f() {}"), "FD030 nothing is differentiated: the function has no parameters")
 
 
 def test_several_in_one_list() -> None:

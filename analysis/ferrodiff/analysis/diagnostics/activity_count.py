@@ -57,7 +57,8 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     words = {"expected": expected, "found": shown}
     if explicit_none and returned is not None:
         fixes = replace_activity(function, annotation, returned[0])
-        yield RULE.at(returned[1].span, words, related=subject.about_return(), fixes=fixes)
+        notes = ("`None` is how rustc marks a missing return value itself; it is never written",)
+        yield RULE.at(returned[1].span, words, related=subject.about_return(), fixes=fixes, notes=notes)
     elif found > expected:
         surplus = annotation.arguments[expected:]
         span = Span(surplus[0].span.start, surplus[-1].span.end)

@@ -15,7 +15,7 @@ RULE = Rule(
     code="FD030",
     name="all-const",
     severity=Severity.WARNING,
-    says="nothing is differentiated: every parameter is Const",
+    says="nothing is differentiated: {reason}",
     why="""\
 The generated function is the primal under another name.
 """,
@@ -33,12 +33,13 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     inputs = annotation.arguments[: len(subject.function.parameters)]
     if any(a.activity is not Activity.CONST for a in inputs):
         return
+    words = {"reason": "every parameter is Const" if inputs else "the function has no parameters"}
     if not annotation.arguments:
         # only a name: a function without parameters and return value
-        yield RULE.at(annotation.name_span or annotation.span)
+        yield RULE.at(annotation.name_span or annotation.span, words)
         return
     best = best_list(subject.function, subject.mode)
     fix = rewrite_list(subject.function, annotation, best)
-    useful = any(a is not Activity.CONST for a in best)
+    useful = list(best) != [a.activity for a in annotation.arguments]
     span = Span(annotation.arguments[0].span.start, annotation.arguments[-1].span.end)
-    yield RULE.at(span, fixes=(fix if useful else None,))
+    yield RULE.at(span, words, fixes=(fix if useful else None,))
