@@ -1,7 +1,8 @@
 """Random numeric Rust functions: loops, branches, stores, helpers, structs, early exits.
 
-Every function takes `&[f64; INPUTS]` and is total. Branches make kinks; `main` recognises those by two finite
-differences that disagree, and then compares the modes with each other only.
+Every function takes three floats (borrowed, by value, or to be changed in place) and is total. Branches make
+kinks; `main` recognises those by two finite differences that disagree, and then compares the modes with each
+other only.
 """
 
 from __future__ import annotations
@@ -318,6 +319,12 @@ fn reduce(values: &[f64]) -> f64 {
 """
 
 MAIN = """\
+const WEIGHTS: [f64; 3] = [0.7, -1.1, 0.4];
+
+fn weigh(x: &[f64; 3]) -> f64 {
+    x.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum()
+}
+
 type Primal = fn(&[f64; 3]) -> f64;
 type Forward = fn(&[f64; 3], &[f64; 3]) -> (f64, f64);
 type Lanes = fn(&[f64; 3], &[f64; 3], &[f64; 3], &[f64; 3]) -> [f64; 4];
@@ -368,26 +375,102 @@ fn check(name: &str, f: Primal, forward: Forward, lanes: Lanes, reverse: Reverse
 """
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How a function takes its three inputs; the rest adapts it to what `check` expects."""
+
+    parameters: str
+    forward: str
+    lanes: str
+    reverse: str
+    first_line: str
+    adapters: str
+    """Arguments of `check`; `@` is the function's name."""
+
+
+BORROWED = Shape(
+    "x: &[f64; 3]", "Dual, Dual", "3, Dual, Dual", "Duplicated, Active", "", "@, @_jvp, @_lanes, @_vjp"
+)
+BY_VALUE = Shape(
+    "a: f64, b: f64, c: f64",
+    "Dual, Dual, Dual, Dual",
+    "3, Dual, Dual, Dual, Dual",
+    "Active, Active, Active, Active",
+    "    let x = [a, b, c];",
+    """
+        |x| @(x[0], x[1], x[2]),
+        |x, s| @_jvp(x[0], s[0], x[1], s[1], x[2], s[2]),
+        |x, r, s, t| @_lanes(x[0], r[0], s[0], t[0], x[1], r[1], s[1], t[1], x[2], r[2], s[2], t[2]),
+        |x, g, seed| {
+            let (y, a, b, c) = @_vjp(x[0], x[1], x[2], seed);
+            *g = [g[0] + a, g[1] + b, g[2] + c];
+            y
+        },
+    """,
+)
+IN_PLACE = Shape(
+    "x: &mut [f64; 3]",
+    "Dual, Dual",
+    "3, Dual, Dual",
+    "Duplicated, Active",
+    "",
+    """
+        |x| { let mut x = *x; @(&mut x) + weigh(&x) },
+        |x, s| {
+            let (mut x, mut t) = (*x, *s);
+            let (y, d) = @_jvp(&mut x, &mut t);
+            (y + weigh(&x), d + weigh(&t))
+        },
+        |x, r, s, t| {
+            let (mut x, mut r, mut s, mut t) = (*x, *r, *s, *t);
+            let all = @_lanes(&mut x, &mut r, &mut s, &mut t);
+            [all[0] + weigh(&x), all[1] + weigh(&r), all[2] + weigh(&s), all[3] + weigh(&t)]
+        },
+        |x, g, seed| {
+            let (mut x, mut d) = (*x, WEIGHTS.map(|w| w * seed));
+            let y = @_vjp(&mut x, &mut d, seed);
+            *g = [g[0] + d[0], g[1] + d[1], g[2] + d[2]];
+            y + weigh(&x)
+        },
+    """,
+)
+SHAPES = (BORROWED, IN_PLACE, BORROWED, BY_VALUE)
+
+
+def shape(seed: int) -> Shape:
+    return SHAPES[seed % len(SHAPES)]
+
+
 def function(seed: int) -> str:
     """One annotated function, `f{seed}`."""
+    form = shape(seed)
     writer = Writer(random.Random(seed))
+    if form is IN_PLACE:
+        writer.arrays.append(("x", INPUTS))
     writer.declare(0)
     writer.declare(0)
     for _ in range(writer.rng.randint(3, 8)):
         writer.statement(3)
     sums = [f"{array}.iter().sum::<f64>()" for array, _ in writer.arrays]
     writer.emit(" + ".join([writer.parenthesised(2), *writer.floats, *sums]))
-    attributes = (
-        f"#[autodiff_forward(f{seed}_jvp, Dual, Dual)]\n#[autodiff_forward(f{seed}_lanes, 3, Dual, Dual)]\n"
-        f"#[autodiff_reverse(f{seed}_vjp, Duplicated, Active)]\n"
-    )
-    return attributes + f"fn f{seed}(x: &[f64; 3]) -> f64 {{\n" + "\n".join(writer.lines) + "\n}\n"
+    lines = [
+        f"#[autodiff_forward(f{seed}_jvp, {form.forward})]",
+        f"#[autodiff_forward(f{seed}_lanes, {form.lanes})]",
+        f"#[autodiff_reverse(f{seed}_vjp, {form.reverse})]",
+        f"fn f{seed}({form.parameters}) -> f64 {{",
+        form.first_line,
+        *writer.lines,
+        "}\n",
+    ]
+    return "\n".join(lines)
 
 
 def program(seeds: range | list[int]) -> str:
     """A program that checks the functions of some seeds and fails when any of them is wrong."""
     head = "#![feature(autodiff)]\n#![allow(warnings)]\nuse std::autodiff::*;\n\n"
-    calls = "".join(f'    wrong += check("f{s}", f{s}, f{s}_jvp, f{s}_lanes, f{s}_vjp);\n' for s in seeds)
+    calls = "".join(
+        f'    wrong += check("f{s}", {shape(s).adapters.strip().replace("@", f"f{s}")});\n' for s in seeds
+    )
     main = f"fn main() {{\n    let mut wrong = 0;\n{calls}    std::process::exit((wrong > 0) as i32);\n}}\n"
     return head + HELPERS + MAIN + "\n".join(function(seed) for seed in seeds) + main
 
