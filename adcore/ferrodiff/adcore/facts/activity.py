@@ -1,16 +1,16 @@
 """Activity: which values of a function have a shadow, given which arguments do.
 
 A value is *active* if derivative information may reach it, or if it addresses memory that has a shadow. The
-analysis over-approximates: too much activity costs time, too little would be a wrong derivative. It works to a
-fixpoint over the live blocks (those from which a return is reachable) with these rules:
+analysis over-approximates: too much activity costs time, too little would be a wrong derivative. It works to
+a fixpoint over the live blocks (those from which a return is reachable) with these rules:
 
 * derivative information flows forward: operands to results, memory to loads, arguments to calls;
-* storing something active makes the local memory stored to active; so does storing a local object's address into
-  active memory, merging it with an active pointer, or handing it to a call that has active arguments;
+* storing something active makes the local memory stored to active; so does storing a local object's address
+  into active memory, merging it with an active pointer, or handing it to a call that has active arguments;
 * memory that cannot have a shadow (`Const` arguments, globals) may be written, but not read back.
 
-Integers may carry the bits of floats. They stay active through moves (casts, shifts, masks, phi, memory); arithmetic
-ends that, and what arithmetic made of float bits must not become a float again (`tainted`).
+Integers may carry the bits of floats. They stay active through moves (casts, shifts, masks, phi, memory);
+arithmetic ends that, and what arithmetic made of float bits must not become a float again (`tainted`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ ELEMENTS = frozenset({"extractvalue", "insertvalue", "extractelement", "insertel
 
 @dataclass
 class Activity:
-    """The result. `active` holds values with a shadow; `const_stores` stores that the shadow world cannot see."""
+    """The result. `active` holds values with a shadow; `const_stores` stores the shadow world cannot see."""
 
     function: Function
     cfg: Cfg
@@ -84,8 +84,9 @@ class Activity:
 class Analysis:
     """Computes an `Activity`.
 
-    `active_arguments` says which arguments have shadows, `guarded_arguments` which shadow pointers may equal the
-    primal's (then there is no shadow after all); `result_active` whether the caller wants the result's shadow.
+    `active_arguments` says which arguments have shadows, `guarded_arguments` which shadow pointers may equal
+    the primal's (then there is no shadow after all); `result_active` whether the caller wants the result's
+    shadow.
     With `guard`, shadow pointers found in memory may be such pointers too. `definition` finds bodies by name.
     """
 
@@ -274,22 +275,29 @@ class Analysis:
 
     def demand(self, pointer: Value) -> None:
         """Give the objects behind an address a shadow, where they are ours to give one to."""
-        for root in self.roots(pointer):
-            if root in self.active or isinstance(root, (Argument, GlobalRef)):
-                continue
-            if root.opcode == "load":  # type: ignore[attr-defined]
-                self.demand(root.operands[0])  # type: ignore[attr-defined]
-            elif root.opcode == "alloca":  # type: ignore[attr-defined]
-                self.mark(root)
-            elif isinstance(root, Call):
-                self._demand_result(root)
+        work, seen = [pointer], {pointer}
+        while work:
+            for root in self.roots(work.pop()):
+                if root in self.active or isinstance(root, (Argument, GlobalRef)):
+                    continue
+                further = self._demand_root(root)
+                if further is not None and further not in seen:
+                    # Through linked nodes an address may lead back to itself.
+                    seen.add(further)
+                    work.append(further)
 
-    def _demand_result(self, call: Call) -> None:
-        kind = self.callee_kind(call)
-        if kind in (Callee.DEFINED, Callee.ALLOCATION):
-            self.mark(call)
-        elif kind is Callee.MEMORY:
-            self.demand(call.operands[0])
+    def _demand_root(self, root: Value) -> Value | None:
+        """Makes one object active, or says behind which address it is."""
+        if isinstance(root, Call):
+            kind = self.callee_kind(root)
+            if kind in (Callee.DEFINED, Callee.ALLOCATION):
+                self.mark(root)
+            return root.operands[0] if kind is Callee.MEMORY else None
+        if not isinstance(root, Instruction):
+            return None
+        if root.opcode == "alloca":
+            self.mark(root)
+        return root.operands[0] if root.opcode == "load" else None
 
     def _merge(self, insn: Instruction) -> None:
         operands = insn.operands[1:] if insn.opcode == "select" else insn.operands
@@ -320,9 +328,13 @@ class Analysis:
                 self.mark(insn)
         else:
             constant = b if isinstance(b, ConstInt) else a
-            if isinstance(constant, ConstInt) and isinstance(insn.type, IntType):
-                if moves_bytes(constant.unsigned, insn.type.bits):
-                    self.mark(insn)
+            ty = insn.type
+            if (
+                isinstance(constant, ConstInt)
+                and isinstance(ty, IntType)
+                and moves_bytes(constant.unsigned, ty.bits)
+            ):
+                self.mark(insn)
 
     def _element(self, insn: Instruction) -> None:
         operands = insn.operands[:2] if insn.opcode != "extractvalue" else insn.operands[:1]
@@ -427,7 +439,7 @@ class Analysis:
     # -- taint -----------------------------------------------------------------------------------------------
 
     def _find_taint(self) -> None:
-        """Integers that arithmetic made of float bits: 2 where the bits are floats for sure, 1 where they may be."""
+        """Integers that arithmetic made of float bits: 2 where the bits are floats for sure, 1 for maybe."""
         taint = self.facts.tainted
         sure = self._sure_bits()
         changed = True
@@ -470,9 +482,10 @@ class Analysis:
         stores = self.facts.const_stores
         for block in self.blocks:
             for insn in block.instructions:
-                if insn.opcode == "store" and insn.operands[1] not in self.active:
-                    if insn.operands[0] in self.active and not is_plain(insn.operands[0]):
-                        stores.append((insn, self._deep_roots(insn.operands[1])))
+                if insn.opcode != "store" or insn.operands[1] in self.active:
+                    continue
+                if insn.operands[0] in self.active and not is_plain(insn.operands[0]):
+                    stores.append((insn, self._deep_roots(insn.operands[1])))
         if not stores:
             return
         lost = frozenset().union(*(roots for _, roots in stores))
@@ -521,9 +534,9 @@ class Analysis:
             size = len(guarded)
             for block in self.blocks:
                 for insn in block.instructions:
-                    if insn in self.active and insn not in guarded and holds_pointer(insn.type, self.layout):
-                        if self._is_guarded(insn):
-                            guarded.add(insn)
+                    known = insn not in self.active or insn in guarded
+                    if not known and holds_pointer(insn.type, self.layout) and self._is_guarded(insn):
+                        guarded.add(insn)
 
     def _is_guarded(self, insn: Instruction) -> bool:
         opcode = insn.opcode
@@ -548,7 +561,7 @@ class Analysis:
         return None
 
     def is_mixed(self, value: Value) -> bool:
-        """Whether an inactive pointer that really points somewhere stands where shadow pointers are expected."""
+        """Whether an inactive pointer that points somewhere stands where shadow pointers are expected."""
         if value in self.active or not isinstance(value, (Instruction, Argument, GlobalRef, ConstExpr)):
             return False
         return any(isinstance(r, (Argument, Instruction, GlobalRef)) for r in self.roots(value))
@@ -683,4 +696,6 @@ CALLS: dict[Callee, Callable[[Analysis, Call], None]] = {
     Callee.UNKNOWN: Analysis._call_other,
 }
 
-ARITHMETIC = frozenset(["add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "ashr", "sext", "shl", "lshr", "or", "and", "xor"])
+ARITHMETIC = frozenset(
+    ["add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "ashr", "sext", "shl", "lshr", "or", "and", "xor"]
+)
