@@ -304,6 +304,9 @@ def start_raw() -> Iterator[Callable[..., Raw]]:
     yield start
     for server in started:
         server.kill()
+    for server in started:
+        log = b"".join(server.stderr).decode("utf-8", "replace")
+        assert "Traceback" not in log, log[-4000:]
 
 
 @pytest.fixture

@@ -64,8 +64,9 @@ async def test_hover_range_and_table(lsp: Any) -> None:
     )
     assert lsp.text_in(uri, answer.range) == "dloss"
     value = answer.contents.value
-    assert "| `dw_0: &mut [f64]` | gradient with respect to `w`" in value
-    assert "seed" in value and "Returns the primal's value, then the gradient of `k`" in value
+    assert "| `dw_0: &mut [f64]` | shadow: gradient of `w` | Duplicated |" in value
+    assert "`w`: Pass `w`, then `dw_0`" in value and "The caller zeroes `dw_0`" in value
+    assert "Pass `dret`, a `f64`, last" in value
 
 
 async def test_silence_about_ordinary_rust(lsp: Any) -> None:

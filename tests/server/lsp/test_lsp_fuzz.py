@@ -1,6 +1,6 @@
 """Random edits and requests over mutated Rust: the server must answer everything and stay in step.
 
-Runs about twenty seconds; `FERRODIFF_FUZZ_SECONDS` makes it longer.
+Runs about ten seconds; `FERRODIFF_FUZZ_SECONDS` makes it longer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-SECONDS = float(os.environ.get("FERRODIFF_FUZZ_SECONDS", "20"))
+SECONDS = float(os.environ.get("FERRODIFF_FUZZ_SECONDS", "10"))
 SEED = """#![feature(autodiff)]
 use std::autodiff::{autodiff_forward, autodiff_reverse};
 
@@ -241,6 +241,6 @@ def test_large_and_foreign_files(raw: Any) -> None:
         place = {"textDocument": {"uri": uri}, "position": {"line": 3, "character": 25}}
         answer = raw.request("textDocument/hover", place)
         assert "error" not in answer, (uri, answer)
-        for method in ("textDocument/codeLens", "textDocument/documentSymbol"):
-            assert "error" not in raw.request(method, {"textDocument": {"uri": uri}})
+        symbols = raw.request("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+        assert "error" not in symbols
     assert_unharmed(raw)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as t
 
-from ferrodiff.analysis.document import FileAnalysis
+from ferrodiff.analysis.diagnostics import missing_feature, missing_import
+from ferrodiff.analysis.document import FileAnalysis, analyse
+from ferrodiff.analysis.inference import annotate
 from ferrodiff.analysis.local import every_function_near, functions_near
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test, sample_line
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 RUNNING = "ferrodiff"
 """A kind of our own: to run something is neither a fix nor a rewriting."""
+_NEEDED = frozenset({missing_feature.RULE.code, missing_import.RULE.code})
+_LARGEST_REANALYSED = 300_000
 _ABOVE = 600
 _Edit = tuple[Span, str]
 
@@ -91,7 +95,7 @@ def _collide(one: _Edit, other: _Edit) -> bool:
 def _for_annotation(analysis: FileAnalysis, function: Function, annotation: Annotation) -> Iterator[Action]:
     source = analysis.source
     rewrite = t.CodeActionKind.RefactorRewrite.value
-    for title, edits in rewrites_of(function, annotation):
+    for title, edits in rewrites_of(function, annotation, _margin(source, function.span.start)):
         yield Action(title, rewrite, edits)
     if not annotation.name:
         return
@@ -162,14 +166,31 @@ def _function_at(analysis: FileAnalysis, offset: int) -> Function | None:
 
 
 def _new_derivatives(source: SourceText, function: Function) -> Iterator[Action]:
-    margin = _margin(source, function.item_text_span.start)
-    at = Span(function.item_text_span.start, function.item_text_span.start)
-    for proposal in proposals_for(function):
-        text = f"#[{proposal.mode.macro}({', '.join([proposal.name, *proposal.activities])})]\n{margin}"
-        title = f"Generate the {proposal.mode.value} derivative `{proposal.name}`"
-        if proposal.reason:
-            title += f" ({proposal.reason})"
-        yield Action(title, t.CodeActionKind.Refactor.value, ((at, text), *proposal.edits))
+    for proposal in proposals_for(function, source):
+        fix = annotate(function, proposal, source)
+        edits = [(edit.span, edit.new_text) for edit in fix.edits]
+        if len(edits) == 1 and len(source) < _LARGEST_REANALYSED:
+            edits = _with_what_it_needs(source, *edits[0])
+        yield Action(fix.title, t.CodeActionKind.Refactor.value, tuple(edits))
+
+
+def _with_what_it_needs(source: SourceText, span: Span, text: str) -> list[_Edit]:
+    """An inserted annotation, and what the file with it would be told to add: import and feature gate."""
+    at, end = span.start, span.start + len(text.encode("utf-8"))
+    inserted = text.encode("utf-8")
+    others: list[_Edit] = []
+    for diagnostic in analyse(source.edited(span, text).text).diagnostics:
+        fix = next((fix for fix in diagnostic.fixes if fix.preferred), None)
+        if fix is None or diagnostic.code not in _NEEDED:
+            continue
+        for edit in fix.edits:
+            if edit.span.end <= at and not any(edit.span == known for known, _ in others):
+                others.append((edit.span, edit.new_text))
+            elif edit.span.start >= at and edit.span.end <= end:
+                cut = slice(edit.span.start - at, edit.span.end - at)
+                inserted = inserted[: cut.start] + edit.new_text.encode("utf-8") + inserted[cut.stop :]
+                end = at + len(inserted)
+    return [*others, (span, inserted.decode("utf-8"))]
 
 
 # -- the shell -----------------------------------------------------------------------------------------

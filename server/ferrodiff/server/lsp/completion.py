@@ -198,17 +198,17 @@ def _whole(analysis: FileAnalysis, offset: int) -> Iterator[Suggestion]:
     after = source.slice(Span(offset, line.end))
     # An editor's auto-closed bracket is part of what is replaced.
     end = offset + (1 if after.startswith("]") and "[" in typed else 0)
-    for rank, proposal in enumerate(proposals_for(function)):
-        stops = [f"${{1:{proposal.name}}}"]
-        stops += [f"${{{n}:{activity}}}" for n, activity in enumerate(proposal.activities, 2)]
-        text = f"#[{proposal.mode.macro}({', '.join([proposal.name, *proposal.activities])})]"
+    for rank, proposal in enumerate(proposals_for(function, source)):
+        words = [proposal.name, *(choice.activity.value for choice in proposal.choices)]
+        stops = [f"${{{number}:{word}}}" for number, word in enumerate(words, 1)]
+        reasons = [f"`{c.place}`: `{c.activity.value}`, {c.reason}" for c in proposal.choices]
         yield Suggestion(
             f"#[{proposal.mode.macro}(…)]",
             Span(start, end),
-            text,
+            proposal.text,
             t.CompletionItemKind.Snippet,
-            f"{proposal.mode.value} derivative of {function.bare_name}",
-            "\n".join(f"* {reason}" for reason in proposal.reasons),
+            f"{proposal.mode.value} derivative of {function.bare_name}: {proposal.reason}",
+            "\n".join(f"* {reason}" for reason in reasons),
             rank,
             snippet=f"#[{proposal.mode.macro}({', '.join(stops)})]$0",
         )

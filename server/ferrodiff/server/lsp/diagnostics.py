@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAXIMUM = 1000
+_Report = t.WorkspaceFullDocumentDiagnosticReport | t.WorkspaceUnchangedDocumentDiagnosticReport
 _TAGS = {"deprecated": t.DiagnosticTag.Deprecated, "unnecessary": t.DiagnosticTag.Unnecessary}
 _SEVERITIES = {
     "error": t.DiagnosticSeverity.Error,
@@ -196,20 +197,26 @@ def pull_workspace(
     server: FerrodiffServer, params: t.WorkspaceDiagnosticParams
 ) -> t.WorkspaceDiagnosticReport:
     previous = {same_uri(item.uri): item.value for item in params.previous_result_ids}
-    reports: list[t.WorkspaceFullDocumentDiagnosticReport | t.WorkspaceUnchangedDocumentDiagnosticReport] = []
+    reports: list[_Report] = []
     seen: set[str] = set()
     for uri, version, analysis in server.analyses():
         seen.add(same_uri(uri))
         items = current(server, uri, analysis)
         identity = _identity(items)
         if previous.get(same_uri(uri)) == identity:
-            reports.append(t.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity, version))
+            reports.append(
+                t.WorkspaceUnchangedDocumentDiagnosticReport(uri=uri, result_id=identity, version=version)
+            )
         else:
-            reports.append(t.WorkspaceFullDocumentDiagnosticReport(uri, items, version, identity))
+            reports.append(
+                t.WorkspaceFullDocumentDiagnosticReport(
+                    uri=uri, items=items, version=version, result_id=identity
+                )
+            )
     # A file that has no annotations any more: take away what the client still shows.
     empty = _identity(())
     reports += [
-        t.WorkspaceFullDocumentDiagnosticReport(item.uri, [], None, empty)
+        t.WorkspaceFullDocumentDiagnosticReport(uri=item.uri, items=[], version=None, result_id=empty)
         for item in params.previous_result_ids
         if same_uri(item.uri) not in seen and item.value != empty
     ]

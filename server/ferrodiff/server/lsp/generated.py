@@ -5,7 +5,6 @@ The facts are the analysis'; hovers, hints, completions and actions share the wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,11 +17,12 @@ from ferrodiff.analysis.activities import (
     expected_count,
 )
 from ferrodiff.analysis.diagnostics import Fix
-from ferrodiff.analysis.fixes import drop_width, new_form, other_mode, set_width, shadow_layout
+from ferrodiff.analysis.explain import Explanation, explain
+from ferrodiff.analysis.fixes import alternatives, drop_width, set_width
+from ferrodiff.analysis.inference import Proposal, propose
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.signature import Role, Signature, SignatureParameter, derivative_signature
-from ferrodiff.analysis.text import Span
-from ferrodiff.server.lsp.places import parameter_of
+from ferrodiff.analysis.signature import Role, SignatureParameter, derivative_signature
+from ferrodiff.analysis.text import SourceText, Span
 
 WIDTHS = (2, 4, 8, 16)
 Edits = tuple[tuple[Span, str], ...]
@@ -41,6 +41,9 @@ class Row:
     lane: int | None
     activity: str
     meaning: str
+    """In a few words."""
+    documentation: str = ""
+    """In sentences, about the place it belongs to."""
     is_receiver: bool = False
 
 
@@ -53,20 +56,6 @@ class Choice:
     valid: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A whole annotation for a function, with the reason of every choice."""
-
-    mode: Mode
-    name: str
-    activities: tuple[str, ...]
-    reasons: tuple[str, ...]
-    reason: str = ""
-    """Why this mode, in a few words."""
-    edits: Edits = ()
-    """What else has to change: an import, the feature gate."""
-
-
 @lru_cache(maxsize=1024)
 def signature_of(function: Function, annotation: Annotation) -> str:
     """The generated function's signature on one line."""
@@ -75,10 +64,12 @@ def signature_of(function: Function, annotation: Annotation) -> str:
 
 @lru_cache(maxsize=1024)
 def rows_of(function: Function, annotation: Annotation) -> tuple[Row, ...]:
-    """The generated function's parameters in order, each with what the caller passes."""
+    """The generated function's parameters in order, each with what it is."""
+    explained = explanations_of(function, annotation)
     rows = []
     for parameter in derivative_signature(function, annotation).parameters:
         owner = function.parameters[parameter.primal] if parameter.primal is not None else None
+        place = parameter.primal if parameter.primal is not None else len(function.parameters)
         rows.append(
             Row(
                 text=parameter.text,
@@ -88,73 +79,45 @@ def rows_of(function: Function, annotation: Annotation) -> tuple[Row, ...]:
                 lane=parameter.lane,
                 activity=parameter.activity.value if parameter.activity is not None else "",
                 meaning=_meaning(function, annotation, parameter, owner),
+                documentation=" ".join(explained[place].sentences) if place < len(explained) else "",
                 is_receiver=owner is not None and owner.is_self and parameter.role is Role.PRIMAL,
             )
         )
     return tuple(rows)
 
 
+@lru_cache(maxsize=1024)
+def explanations_of(function: Function, annotation: Annotation) -> tuple[Explanation, ...]:
+    """One explanation for every place of the activity list."""
+    return explain(function, annotation)
+
+
 def _meaning(
     function: Function, annotation: Annotation, parameter: SignatureParameter, owner: Parameter | None
 ) -> str:
     if parameter.role is Role.SEED:
-        return f"seed: the weight of the returned `{function.return_type}`; gradients are scaled by it"
-    name = owner.name or owner.pattern_text if owner is not None else ""
+        return f"seed: weight of the returned `{function.return_type}`"
     if parameter.role is Role.PRIMAL:
-        return _PRIMALS.get(parameter.activity or Activity.NONE, "as the primal's")
-    mutable = owner is not None and _writable(owner.type_text)
-    lanes = annotation.width
-    if parameter.activity in (Activity.DUALV, Activity.DUALV_ONLY):
-        block = f"{name}.len()"
-        what = "receives the tangents" if mutable else "tangents"
-        return f"{what} of `{name}`: {lanes} × `{block}` elements, lane k at `[k*{block}..]`"
-    lane = f", lane {parameter.lane}" if lanes > 1 else ""
-    if annotation.mode is Mode.FORWARD:
-        return f"receives the tangent of `{name}`{lane}" if mutable else f"tangent of `{name}`{lane}"
-    if mutable:
-        return f"adjoint of `{name}`{lane}: its seed on entry, consumed where `{name}` is overwritten"
-    return f"gradient with respect to `{name}`{lane}: the call adds to it, the caller zeroes it"
-
-
-def _writable(type_text: str) -> bool:
-    return type_text.startswith(("&mut ", "*mut ")) or (
-        type_text.startswith("&'") and type_text.partition(" ")[2].startswith("mut ")
-    )
-
-
-_PRIMALS: Mapping[Activity, str] = {
-    Activity.CONST: "as the primal's; not differentiated",
-    Activity.ACTIVE: "as the primal's; its gradient is returned",
-    Activity.ACTIVE_ONLY: "as the primal's; its gradient is computed and dropped",
-    Activity.DUAL_ONLY: "as the primal's; its memory is unspecified afterwards",
-    Activity.DUPLICATED_ONLY: "as the primal's; its memory is unspecified afterwards",
-}
+        return "as for the primal"
+    name = owner.name or owner.pattern_text if owner is not None else ""
+    what = "tangent" if annotation.mode is Mode.FORWARD else "gradient"
+    if parameter.lane is None:
+        return f"shadow: {annotation.width} {what}s of `{name}`, one after the other"
+    return f"shadow: {what} of `{name}`{f', lane {parameter.lane}' if annotation.width > 1 else ''}"
 
 
 def notes_of(function: Function, annotation: Annotation) -> list[str]:
-    """What the signature does not say: what comes back, what is unsafe."""
-    signature = derivative_signature(function, annotation)
-    notes = []
-    returned = returned_text(function, annotation, signature)
-    if returned:
-        notes.append(f"Returns {returned}.")
-    if signature.is_unsafe and not function.header.is_unsafe:
+    """What the table does not say: who passes, zeroes and gets what."""
+    notes = [
+        f"`{item.place}`: {' '.join(item.sentences)}"
+        if item.place != "return value"
+        else " ".join(item.sentences)
+        for item in explanations_of(function, annotation)
+        if item.sentences and item.activity is not Activity.CONST
+    ]
+    if derivative_signature(function, annotation).is_unsafe and not function.header.is_unsafe:
         notes.append("`unsafe`, because an `Only` activity leaves the primal's memory unspecified.")
-    if annotation.old_form:
-        notes.append("Written in the old form, which current compilers do not know.")
     return notes
-
-
-def returned_text(function: Function, annotation: Annotation, signature: Signature) -> str:
-    """What the generated function returns, in words; empty for nothing."""
-    parts = ["the primal's value"] if signature.returns_primal else []
-    if annotation.mode is Mode.FORWARD:
-        if signature.tangent_lanes and function.has_return:
-            lanes = signature.tangent_lanes
-            parts.append("its tangent" if lanes == 1 else f"{lanes} tangents, one for each lane")
-    else:
-        parts += [f"the gradient of `{function.parameters[i].name}`" for i in signature.gradients]
-    return ", then ".join(parts)
 
 
 # -- activities to choose from ---------------------------------------------------------------------------
@@ -176,47 +139,30 @@ def choices_for(function: Function, mode: Mode, index: int) -> list[Choice]:
 
 
 def words_for_activity(function: Function, annotation: Annotation, index: int) -> list[str]:
-    """Sentences about one activity at its place."""
+    """Sentences about one activity at its place, and what else may stand there."""
     activity = annotation.arguments[index].activity
-    if activity is None:
-        offered = [f"`{c.activity.value}`" for c in choices_for(function, annotation.mode, index) if c.valid]
-        return (
-            [f"This is no activity. Here fit {', '.join(offered)}."] if offered else ["This is no activity."]
-        )
     choices = choices_for(function, annotation.mode, index)
-    chosen = next((choice for choice in choices if choice.activity is activity), None)
-    if chosen is None:
-        return [f"`{activity.value}` can not be used in {annotation.mode.title} mode."]
-    text = chosen.summary[0].upper() + chosen.summary[1:] + "."
-    others = [f"* `{c.activity.value}`: {c.summary}" for c in choices if c.valid and c is not chosen]
-    return [text, "Instead:\n" + "\n".join(others)] if others else [text]
-
-
-def proposals_for(function: Function) -> list[Proposal]:
-    """A reverse and a forward annotation by the types of the parameters; empty where none fits."""
-    if function.container == "extern" or any(parameter.name is None for parameter in function.parameters):
-        return []
-    found = []
-    for mode in (Mode.REVERSE, Mode.FORWARD):
-        activities, reasons = [], []
-        for index in range(expected_count(function)):
-            choice = choices_for(function, mode, index)[0]
-            parameter = parameter_of(function, index)
-            what = f"`{parameter.text}`" if parameter is not None else f"`-> {function.return_type}`"
-            activities.append(choice.activity.value)
-            reasons.append(f"{what}: `{choice.activity.value}`, {choice.summary}")
-        if any(activity != "Const" for activity in activities):
-            found.append(Proposal(mode, f"d{function.bare_name}", tuple(activities), tuple(reasons)))
-    return found
-
-
-def rewrites_of(function: Function, annotation: Annotation) -> list[tuple[str, Edits]]:
-    """Other ways to write an annotation: the other mode, one long shadow, another width, the new form."""
-    offered: list[Fix | None] = [
-        *new_form(annotation),
-        *other_mode(function, annotation),
-        *shadow_layout(function, annotation),
+    if activity is None:
+        words = ["This is no activity."]
+    elif not any(choice.activity is activity for choice in choices):
+        words = [f"`{activity.value}` can not be used in {annotation.mode.title} mode."]
+    else:
+        explained = explanations_of(function, annotation)
+        words = [" ".join(explained[index].sentences)] if index < len(explained) else []
+    others = [
+        f"* `{c.activity.value}`: {c.summary}" for c in choices if c.valid and c.activity is not activity
     ]
+    return [*words, "Instead:\n" + "\n".join(others)] if others else words
+
+
+def proposals_for(function: Function, source: SourceText) -> tuple[Proposal, ...]:
+    """Whole annotations for a function, the better mode first; names in use are not proposed again."""
+    return propose(function, source)
+
+
+def rewrites_of(function: Function, annotation: Annotation, margin: str) -> list[tuple[str, Edits]]:
+    """Other ways to write an annotation: the other mode, one long shadow, another width, a stub."""
+    offered: list[Fix | None] = [*alternatives(function, annotation, margin)]
     offered += [set_width(annotation, width) for width in WIDTHS if width != annotation.width]
     if annotation.width != 1:
         offered.append(drop_width(annotation))

@@ -59,7 +59,7 @@ def call_hints(mention: Mention, derivative: Derivative) -> Iterator[Hint]:
     for span, row in zip(arguments, rows, strict=False):
         label = shadow_label(row, derivative.annotation)
         if label:
-            yield Hint(span.start, label, True, row.meaning)
+            yield Hint(span.start, label, True, f"{row.meaning}. {row.documentation}")
 
 
 def shadow_label(row: Row, annotation: Annotation) -> str:

@@ -86,7 +86,12 @@ def call_help(
         documentation=markup(
             f"{derivative.annotation.mode.title} derivative of `{derivative.function.bare_name}`.", markdown
         ),
-        parameters=[t.ParameterInformation(row.text, markup(row.meaning, markdown)) for row in shown],
+        parameters=[
+            t.ParameterInformation(
+                row.text, markup(f"{row.meaning[0].upper()}{row.meaning[1:]}. {row.documentation}", markdown)
+            )
+            for row in shown
+        ],
         active_parameter=min(active, max(len(shown) - 1, 0)),
     )
 
