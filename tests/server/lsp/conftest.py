@@ -163,7 +163,7 @@ class Editor:
         return text
 
 
-@pytest_lsp.fixture(
+@pytest_lsp.fixture(  # type: ignore[untyped-decorator]
     scope="session", params=["utf-8", "utf-16"], config=ClientServerConfig(server_command=COMMAND)
 )
 async def session(

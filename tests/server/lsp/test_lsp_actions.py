@@ -95,7 +95,7 @@ async def test_inputs_are_written_down(lsp: Any) -> None:
     assert [a for a in await actions(lsp, uri, "dloss") if "Write down" in a.title] == []
 
 
-LITERALS = {
+LITERALS: dict[str, Any] = {
     "textDocument": {"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}}
 }
 

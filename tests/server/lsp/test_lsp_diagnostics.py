@@ -17,7 +17,7 @@ WRONG = HEAD + (
 )
 
 
-async def actions(lsp: Any, uri: str, range_: t.Range, only: list[str] | None = None) -> list[t.CodeAction]:
+async def actions(lsp: Any, uri: str, range_: t.Range, only: list[str] | None = None) -> list[Any]:
     found = await lsp.client.text_document_code_action_async(
         t.CodeActionParams(
             text_document=t.TextDocumentIdentifier(uri),

@@ -178,7 +178,7 @@ async def test_call_hierarchy(lsp: Any) -> None:
 # -- typing --------------------------------------------------------------------------------------------
 
 
-async def complete(lsp: Any, text: str) -> tuple[str, list[t.CompletionItem]]:
+async def complete(lsp: Any, text: str) -> tuple[str, list[Any]]:
     uri, position = lsp.open(text)
     answer = await lsp.client.text_document_completion_async(t.CompletionParams(**place(uri, position)))
     return uri, sorted(answer.items, key=lambda item: item.sort_text)
@@ -217,12 +217,9 @@ async def test_completion_of_whole_annotations(lsp: Any) -> None:
     assert items == []
 
 
-async def signature(lsp: Any, text: str) -> t.SignatureHelp | None:
+async def signature(lsp: Any, text: str) -> Any:
     uri, position = lsp.open(text)
-    answer: t.SignatureHelp | None = await lsp.client.text_document_signature_help_async(
-        t.SignatureHelpParams(**place(uri, position))
-    )
-    return answer
+    return await lsp.client.text_document_signature_help_async(t.SignatureHelpParams(**place(uri, position)))
 
 
 async def test_signature_help(lsp: Any) -> None:
