@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Wrong annotations: the installed rustc's errors against ours, as sets of (line, message)."""
 
 from __future__ import annotations

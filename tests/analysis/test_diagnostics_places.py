@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Code, message and exact place of every diagnostic; related places; what silences and what does not.
 
 In the texts ``⟦..⟧`` marks what is reported, in the order of the listed codes.

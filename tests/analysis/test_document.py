@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Editing: incremental equals from scratch, no text crashes, a keystroke is cheap, memory stays flat."""
 
 from __future__ import annotations
@@ -246,3 +245,31 @@ def test_line_starts_move_with_edits(text: str, start: int, length: int, new_tex
     assert source.line_starts
     edited = source.edited(span, new_text)
     assert edited.line_starts == SourceText(edited.data).line_starts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#[autodiff_forward(df, Du\nfn f(x: f64) -> f64 { x }\nfn g() {}",
+        "#[autodiff_forward(\nfn f(x: f64) -> f64 { x }",
+        "#[autodiff_forward(df, Dual]\nfn f(x: f64) -> f64 { x }",
+        "fn g() {}\n#[std::autodiff::autodiff_reverse(df, Dual, Dual]\nfn f(x: f64) -> f64 { x }",
+    ],
+)
+def test_unclosed_lists_are_reported(text: str) -> None:
+    found = analyse(f"use std::autodiff::*;\n{text}").diagnostics
+    assert [d.code for d in found] == ["FD016"]
+    assert found[0].message == "the argument list is not closed"
+
+
+@pytest.mark.parametrize(
+    "text", ["fn f(x: f64) -> f64 { x ", "fn f(x: f6", "fn f(", "pub fn", "fn f(x: f64) -> "]
+)
+def test_half_typed_functions_are_left_alone(text: str) -> None:
+    found = analyse(f"use std::autodiff::*;\n#[autodiff_forward(df, Dual, Dual)]\n{text}").diagnostics
+    assert not [d for d in found if d.code == "FD001"]
+
+
+@pytest.mark.parametrize("text", ["// {}\nfn f( {{", "/* {} */ fn f( {{", 'const S: &str = "{}"; fn f( {{'])
+def test_unclosed_lists_in_text_are_text(text: str) -> None:
+    assert not analyse(text.format("#[autodiff_forward(df, ")).diagnostics

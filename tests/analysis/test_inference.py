@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Proposed annotations, explanations, and other ways to write an annotation."""
 
 from __future__ import annotations

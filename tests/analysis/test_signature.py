@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Signatures: a table of 80 cases, the order of several annotations, and what rustc generates after an error."""
 
 from __future__ import annotations

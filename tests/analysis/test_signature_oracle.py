@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Every signature against the installed rustc: a grid of all combinations, then random functions.
 
 rustc's text is compared after undoing what `ferrodiff.analysis.signature` says it does not imitate (line

@@ -100,9 +100,7 @@ class Lanes:
         """-a."""
         return tuple(self.builder.fneg(v, flags=FLAGS) for v in a)
 
-    def scale(
-        self, factor: Value, t: Tangent, strong_zero: bool = False, vanishing: bool = False
-    ) -> Tangent:
+    def scale(self, factor: Value, t: Tangent, strong_zero: bool = False, vanishing: bool = False) -> Tangent:
         """factor * t; with `strong_zero` a zero tangent gives zero even where `factor` is not finite.
 
         With `vanishing` as well, a zero factor gives zero even where the tangent is not finite.

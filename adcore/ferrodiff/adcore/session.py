@@ -12,7 +12,39 @@ from ferrodiff.adcore.ir.module import Module
 from ferrodiff.adcore.ir.values import Function
 
 DROPPED = frozenset(
-    ["noinline", "alwaysinline", "inlinehint", "optnone", "optsize", "minsize", "cold", "hot", "norecurse", "nofree", "nosync", "willreturn", "speculatable", "noreturn", "readnone", "readonly", "writeonly", "argmemonly", "allocsize", "allockind", "memory", "alloc-family", "naked", "mustprogress", "builtin", "nobuiltin", "convergent", "nocallback", "nodivergencesource", "noduplicate", "returns_twice"]
+    [
+        "noinline",
+        "alwaysinline",
+        "inlinehint",
+        "optnone",
+        "optsize",
+        "minsize",
+        "cold",
+        "hot",
+        "norecurse",
+        "nofree",
+        "nosync",
+        "willreturn",
+        "speculatable",
+        "noreturn",
+        "readnone",
+        "readonly",
+        "writeonly",
+        "argmemonly",
+        "allocsize",
+        "allockind",
+        "memory",
+        "alloc-family",
+        "naked",
+        "mustprogress",
+        "builtin",
+        "nobuiltin",
+        "convergent",
+        "nocallback",
+        "nodivergencesource",
+        "noduplicate",
+        "returns_twice",
+    ]
 )
 """Function attributes that may be false of a derivative although true of its primal."""
 

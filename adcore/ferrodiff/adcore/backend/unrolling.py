@@ -36,7 +36,7 @@ def mark_short_loops(module: Module, names: Iterable[str]) -> str | None:
         function = module.functions[name]
         if not any(isinstance(i, Alloca) for i in function.entry.instructions):
             continue
-        marked = [latch for latch in _short(function, module.datalayout)]
+        marked = list(_short(function, module.datalayout))
         for latch in marked:
             node = first + len(lines)
             lines.append(f'!{node} = distinct !{{!{node}, !{{!"llvm.loop.unroll.full"}}}}')

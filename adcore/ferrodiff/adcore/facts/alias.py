@@ -245,9 +245,9 @@ class Alias:
         if "invariant.load" in load.metadata:
             return None
         for insn, effect in self._writers:
-            if insn.parent in self.cfg.live and self.runs_after(load, insn):
-                if self._may_write(insn, effect, pointer, size):
-                    return insn
+            reached = insn.parent in self.cfg.live and self.runs_after(load, insn)
+            if reached and self._may_write(insn, effect, pointer, size):
+                return insn
         return None
 
     def _may_write(self, insn: Instruction, effect: Effect | None, pointer: Value, size: int | None) -> bool:

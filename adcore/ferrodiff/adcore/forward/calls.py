@@ -207,7 +207,11 @@ def unknown_reason(old: Call) -> tuple[str, Call, str]:
     name = old.callee_name
     if name is None:
         if old.is_inline_asm:
-            return "inline assembly has no derivative", old, "write it in Rust, or keep active values away from it"
+            return (
+                "inline assembly has no derivative",
+                old,
+                "write it in Rust, or keep active values away from it",
+            )
         return (
             "a function is called through a pointer, and which one is not known here",
             old,
@@ -230,14 +234,16 @@ def shadow_argument_attributes(argument: Argument, form: int) -> tuple[str, ...]
     kept = []
     for attribute in argument.attributes:
         head = attribute.split("(", 1)[0].split(" ", 1)[0]
-        if head in ("noalias", "readonly") and form == ACTIVE:
-            kept.append(attribute)
-        elif head in ("align", "dereferenceable", "nonnull", "noundef") and form == ACTIVE:
+        if (head in ("noalias", "readonly") and form == ACTIVE) or (
+            head in ("align", "dereferenceable", "nonnull", "noundef") and form == ACTIVE
+        ):
             kept.append(attribute)
     return tuple(kept)
 
 
-PRIMAL_DROPPED = frozenset({"returned", "sret", "dead_on_unwind", "initializes", "dead_on_return", "captures"})
+PRIMAL_DROPPED = frozenset(
+    {"returned", "sret", "dead_on_unwind", "initializes", "dead_on_return", "captures"}
+)
 
 
 def primal_argument_attributes(argument: Argument) -> tuple[str, ...]:

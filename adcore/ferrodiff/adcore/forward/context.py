@@ -21,6 +21,9 @@ NONE, ACTIVE, GUARDED = 0, 1, 2
 """Forms of an argument: no shadow; shadows; shadows that may equal the primal (then there is none after all)."""
 
 
+NO_RANGES = ConstRanges()
+
+
 @dataclass(frozen=True)
 class Signature:
     """Which derivative of a function is meant; also the key of the cache.
@@ -33,7 +36,7 @@ class Signature:
     arguments: tuple[int, ...]
     result: bool
     width: int
-    ranges: ConstRanges = ConstRanges()
+    ranges: ConstRanges = NO_RANGES
     guard: bool = False
     mode: str = "forward"
 
@@ -87,7 +90,9 @@ class Context:
             self._uses = uses(self.primal)
         return self._uses
 
-    def refuse(self, reason: str, insn: Instruction | None = None, help: str | None = None) -> CannotDifferentiate:
+    def refuse(
+        self, reason: str, insn: Instruction | None = None, help: str | None = None
+    ) -> CannotDifferentiate:
         """The error to raise about a primal instruction."""
         return self.session.refuse(reason, insn, help)
 
@@ -110,7 +115,8 @@ class Context:
         found = self.shadow.get(value)
         if found is None or isinstance(found, Fields):
             raise self.refuse(
-                "the shadow of an address is not known here", value if isinstance(value, Instruction) else None
+                "the shadow of an address is not known here",
+                value if isinstance(value, Instruction) else None,
             )
         return found
 

@@ -29,7 +29,8 @@ def move(ctx: Context, old: Instruction) -> None:
         return
     shadow = ctx.full(operand)
     if is_float_like(operand.type) and is_float_like(old.type) and operand.type is old.type:
-        ctx.shadow[old] = tuple(_same(ctx, old, v, v.type) for v in shadow or ())  # type: ignore[arg-type]
+        assert not isinstance(shadow, Fields)
+        ctx.shadow[old] = tuple(_same(ctx, old, v, v.type) for v in shadow or ())
         return
     lanes = ctx.lanes.unpack(shadow) if is_float_like(operand.type) else list(shadow or ())  # type: ignore[arg-type]
     moved = [_same(ctx, old, v, old.type) for v in lanes]  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def _mask(ctx: Context, old: Instruction) -> None:
         raise ctx.refuse(SURGERY, old, SURGERY_HELP)
 
 
-def ConstInt_of(ty: Type, number: int) -> Value:  # noqa: N802
+def ConstInt_of(ty: Type, number: int) -> Value:
     """An integer constant."""
     from ferrodiff.adcore.ir.constants import const_int
 
@@ -142,11 +143,28 @@ def plain_shadow(ctx: Context, value: Value, primal: Value) -> Value:
     return zero(value.type) if is_integer(ctx, value) is False else primal
 
 
-CARRIERS = frozenset("phi select zext trunc or shl lshr and freeze extractvalue".split())
+CARRIERS = frozenset(["phi", "select", "zext", "trunc", "or", "shl", "lshr", "and", "freeze", "extractvalue"])
 """Operations that leave open whether their result is an integer or a float's bits."""
 
 INTEGER_USES = frozenset(
-    "add sub mul udiv sdiv urem srem icmp getelementptr switch sitofp uitofp ashr sext xor alloca".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "udiv",
+        "sdiv",
+        "urem",
+        "srem",
+        "icmp",
+        "getelementptr",
+        "switch",
+        "sitofp",
+        "uitofp",
+        "ashr",
+        "sext",
+        "xor",
+        "alloca",
+    ]
 )
 """Users that show a value to be an integer proper."""
 

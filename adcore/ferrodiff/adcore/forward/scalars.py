@@ -85,7 +85,9 @@ def _sum(
     return total
 
 
-def contribute(ctx: Tangents, total: Tangent | None, partial: Partial, t: Tangent, ty: Type) -> Tangent | None:
+def contribute(
+    ctx: Tangents, total: Tangent | None, partial: Partial, t: Tangent, ty: Type
+) -> Tangent | None:
     """total + partial * t for a result of type `ty`, where None stands for zero."""
     match partial:
         case CastPartial(opcode=opcode):
@@ -117,7 +119,9 @@ def _writes(ctx: Context, rule: Rule, old: Call, new: Value) -> None:
         pointer = old.operands[write.operand]
         if not ctx.is_active(pointer):
             if any(ctx.tangent(v) is not None for v in old.operands if is_float_like(v.type)):
-                raise ctx.refuse("a result that depends on an active argument is written where no shadow is", old)
+                raise ctx.refuse(
+                    "a result that depends on an active argument is written where no shadow is", old
+                )
             continue
         _write(ctx, write, old, new, pointer)
 

@@ -50,9 +50,7 @@ def _declare(session: Session, primal: Function, signature: Signature) -> Functi
     if signature.result and not isinstance(result, VoidType):
         result = StructType((result, *flat.flat_types(result)))
     name = session.fresh_name(f"ferrodiff.fwd{signature.width}.{primal.name}")
-    return new_function(
-        name, result, parameters, session.attributes(primal), personality=primal.personality
-    )
+    return new_function(name, result, parameters, session.attributes(primal), personality=primal.personality)
 
 
 def _define(session: Session, primal: Function, signature: Signature, derivative: Function) -> None:
@@ -114,11 +112,11 @@ class Transform:
         ctx.builder.position(new_block)
         live = block in ctx.facts.cfg.live
         phis = block.phis
-        for old in phis:
-            self._copy_phi(old)
+        for phi in phis:
+            self._copy_phi(phi)
         if live:
-            for old in phis:
-                structure.phi(ctx, old)
+            for phi in phis:
+                structure.phi(ctx, phi)
         cones = Cones(ctx, block) if live else None
         for old in block.instructions[len(phis) :]:
             new = self._copy(old)
@@ -169,7 +167,9 @@ Handler = Callable[[Context, Any, Any], None]
 
 
 def _refuse_if_active(ctx: Context, old: Instruction, new: Instruction) -> None:
-    if ctx.is_active(old) or any(ctx.is_active(v) and not isinstance(v.type.scalar, IntType) for v in old.operands):
+    if ctx.is_active(old) or any(
+        ctx.is_active(v) and not isinstance(v.type.scalar, IntType) for v in old.operands
+    ):
         raise ctx.refuse(f"the instruction {old.opcode} has no derivative rule here", old)
 
 

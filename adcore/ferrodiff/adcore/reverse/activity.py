@@ -342,7 +342,7 @@ class Activity:
     def stored_leaves(self, store: Store) -> set[Path]:
         """The floats in what a store writes: by its type, by the memory's types, or by how it was made."""
         value = store.value
-        found = set(path for path, _ in float_leaves(value.type))
+        found = {path for path, _ in float_leaves(value.type)}
         if holds_integer(value.type):
             found |= self.integer_leaves(value.type, store.pointer, store.align)
             found |= produced(value, self)

@@ -27,7 +27,7 @@ def retype_pointers(function: Function, facts: Callable[[], tuple[Alias, MemoryT
     if not _has_candidates(function):
         return
     for _ in range(ROUNDS):
-        alias, memory = facts()
+        _alias, memory = facts()
         changed = _retype_memory(function, memory)
         changed = _retype_webs(function) or changed
         changed = _drop_round_trips(function) or changed
@@ -170,7 +170,7 @@ def _retype_web(function: Function, web: set[Value]) -> None:
             return zero(ptr) if value.value == 0 else _constant_address(value)
         return value
 
-    for node, copy in new.items():
+    for copy in new.values():
         if isinstance(copy, Select):
             copy.operands[1:] = [as_pointer(v) for v in copy.operands[1:]]
         else:

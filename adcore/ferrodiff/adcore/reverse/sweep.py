@@ -102,9 +102,11 @@ class Sweep:
             for path in self.activity.leaves(phi)
             if (taken := self.adjoints.take(phi, path)) is not None
         ]
-        for window in self.windows:
-            if window.plan.header is block and (taken := self.adjoints.take(window.carrier)) is not None:
-                moved.append((window.carrier, (), taken))
+        moved.extend(
+            (window.carrier, (), taken)
+            for window in self.windows
+            if window.plan.header is block and (taken := self.adjoints.take(window.carrier)) is not None
+        )
         self.adjoints.flush()
         for plan in reversed(self.shape.exited.get(block, [])):
             self.recall.enter_loop(plan.parent)

@@ -8,6 +8,7 @@ inner loop whose own count is known, and otherwise grown as iterations come.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 from ferrodiff.adcore.facts.loops import Loops
@@ -221,7 +222,7 @@ class Tape:
         while nest[-1].parent is not None:
             nest.append(nest[-1].parent)
         outermost = nest[-1].loop
-        for inner, outer in zip(nest, nest[1:], strict=False):
+        for inner, outer in itertools.pairwise(nest):
             if not self.shape.cfg.dominates(inner.preheader, outer.latch):
                 return None
         for each in nest:

@@ -73,9 +73,9 @@ def _earlier(
     base, start, offset, step = place
     for other, (other_base, other_start, other_offset, other_step) in loads:
         same = other_base is base and other_start is start and other_step == step
-        if same and other_offset == offset + step and other.type is load.type and other is not load:
-            if _runs_always(other.parent, plan, shape):
-                return other
+        follows = same and other_offset == offset + step and other.type is load.type and other is not load
+        if follows and _runs_always(other.parent, plan, shape):
+            return other
     return None
 
 
