@@ -29,8 +29,7 @@ def move(ctx: Context, old: Instruction) -> None:
         return
     shadow = ctx.full(operand)
     if is_float_like(operand.type) and is_float_like(old.type) and operand.type is old.type:
-        assert not isinstance(shadow, Fields)
-        ctx.shadow[old] = tuple(_same(ctx, old, v, v.type) for v in shadow or ())
+        ctx.shadow[old] = tuple(_same(ctx, old, v, v.type) for v in shadow or () if isinstance(v, Value))
         return
     lanes = ctx.lanes.unpack(shadow) if is_float_like(operand.type) else list(shadow or ())  # type: ignore[arg-type]
     moved = [_same(ctx, old, v, old.type) for v in lanes]  # type: ignore[arg-type]
