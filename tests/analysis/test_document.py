@@ -83,7 +83,7 @@ edits = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(edits)
 def test_incremental_equals_from_scratch(changes: list[tuple[float, int, str]]) -> None:
     document = Document(SAMPLE)
@@ -106,7 +106,7 @@ def _encodable(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(edits)
 def test_mutated_text_never_raises(changes: list[tuple[float, int, str]]) -> None:
     text = SAMPLE
@@ -116,7 +116,7 @@ def test_mutated_text_never_raises(changes: list[tuple[float, int, str]]) -> Non
     exercise(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     exercise(text)

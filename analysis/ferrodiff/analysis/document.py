@@ -195,7 +195,7 @@ class _Chunks:
         used: dict[_Key, Chunk] = {}
         placed: list[PlacedChunk] = []
         notable: list[PlacedChunk] = []
-        broken = root.has_error
+        broken, in_pieces = root.has_error, root.type == "ERROR"
         siblings, first, before = root.children, 0, _before_items()
         final = len(siblings) - 1
         for last, node in enumerate(siblings):
@@ -204,27 +204,32 @@ class _Chunks:
                 continue
             start = node.start_byte if first == last else siblings[first].start_byte
             text = data[start : node.end_byte]
-            key: _Key = (kind, text) if broken else text
+            key: _Key = (~kind if in_pieces else kind, text) if broken else text
             chunk = known.get(key)
-            if chunk is None or (broken and any(n.has_error for n in siblings[first : last + 1])):
+            if (
+                chunk is None
+                or in_pieces
+                or (broken and any(n.has_error for n in siblings[first : last + 1]))
+            ):
                 chunk = used.get(key) if not broken else None
                 if chunk is None:
-                    chunk = self._read(text, start, siblings[first : last + 1], data)
+                    chunk = self._read(text, start, siblings[first : last + 1], data, in_pieces)
             used[key] = chunk
             here = PlacedChunk(start, chunk, siblings, first, last)
             placed.append(here)
             if chunk.notable:
                 notable.append(here)
             first = last + 1
-        self.known, self._triggers = used, None
+        # What was read from pieces of a file that cannot be parsed holds for these pieces only.
+        self.known, self._triggers = {} if in_pieces else used, None
         return FileAnalysis(source, tree, tuple(placed), tuple(notable), aliases)
 
-    def _read(self, text: bytes, start: int, nodes: Sequence[Node], data: bytes) -> Chunk:
+    def _read(self, text: bytes, start: int, nodes: Sequence[Node], data: bytes, in_pieces: bool) -> Chunk:
         if self._triggers is None:
             self._triggers = _triggers(data, self.aliases)
         end = start + len(text)
         inside = self._triggers[bisect_left(self._triggers, start) : bisect_left(self._triggers, end)]
-        found = Walker(text, start, self.aliases, inside).walk(nodes, module_root())
+        found = Walker(text, start, self.aliases, inside).walk(nodes, module_root(), in_pieces)
         return Chunk(text, found, found.is_notable)
 
 

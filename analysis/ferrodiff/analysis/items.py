@@ -134,8 +134,9 @@ class Walker:
     def printed(self, node: Node | None) -> str:
         return print_node(node, self.data, self.base)
 
-    def walk(self, nodes: Sequence[Node], container: Container) -> Found:
-        stack = [Frame(nodes, container, "source_file", False)]
+    def walk(self, nodes: Sequence[Node], container: Container, broken: bool = False) -> Found:
+        """`broken`: the nodes are the pieces of a text that could not be parsed as a whole."""
+        stack = [Frame(nodes, container, "source_file", broken)]
         while stack:
             stack.extend(reversed(self._scan(stack.pop())))
         return self.found

@@ -36,6 +36,7 @@ from ferrodiff.analysis.diagnostics import (
     shadow_clash,
     stray_literal,
     suffixed_width,
+    unclosed,
     unknown_activity,
     unknown_callee,
     unknown_mode,
@@ -103,6 +104,7 @@ STAGES = (
 )
 FILE_CHECKS: tuple[FileCheck, ...] = (
     misplaced.check,
+    unclosed.check,
     missing_import.check,
     missing_feature.check,
     duplicate_name.check,

@@ -20,7 +20,8 @@ def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Di
     for placed in analysis.notable:
         if placed.chunk.found.functions:
             found += [shifted(diagnostic, placed.start) for diagnostic in _of_item(placed.chunk)]
-    if any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.notable):
+    concerned = any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.notable)
+    if concerned or (analysis.tree.root_node.has_error and b"autodiff" in analysis.source.data):
         found += check_file(File(analysis, crate_root))
     found.sort(key=lambda d: (d.span.start, d.span.end, d.code))
     return tuple(silenced(analysis, found))
