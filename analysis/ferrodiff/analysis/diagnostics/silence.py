@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ferrodiff.analysis.document import FileAnalysis
 
 _ALLOW = re.compile(rb"\bferrodiff:\s*allow(-file)?\(([\w\s,]*)\)")
+_FARTHEST = 10_000
+"""Bytes of comments between a silencing one and its annotation."""
 _OPENING = COMMENTS | {"inner_attribute_item", "shebang"}
 
 
@@ -98,7 +100,8 @@ def _local(analysis: FileAnalysis, comment: int, codes: frozenset[str]) -> Silen
     following = [f for f in analysis.functions if f.item_text_span.start > comment]
     if following:
         function = min(following, key=lambda f: f.item_text_span.start)
-        if _only_comments(source.data[comment : function.span.start]):
+        near = function.span.start - comment <= _FARTHEST
+        if near and _only_comments(source.data[comment : function.span.start]):
             body = function.body_span
             end = max(end, body.start if body is not None else function.span.end)
     return Silence(codes, Span(comment, end))
