@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ferrodiff.server.lsp.jobs import descendants
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("rustc") is None, reason="needs rustc"),
@@ -189,6 +193,24 @@ def test_cancelling_stops_the_program(server: Any, folder: Path) -> None:
         else:
             server.notify("$/cancelRequest", {"id": identifier})
             assert server.answer(identifier)["error"]["code"] == -32800
+    assert server.answer(command(server, "ferrodiff.run", uri, "df"))["result"]["ok"]
+
+
+def test_killed_ten_times_in_a_row(server: Any, folder: Path) -> None:
+    """Whoever kills the process that compiles and runs gets a message, and the next run works."""
+    uri = (folder / "killed.rs").as_uri()
+    server.open(uri, TEXT)
+    for number in range(10):
+        identifier = command(server, "ferrodiff.run", uri, "hangs", workDoneToken=f"kill-{number}")
+        deadline = time.monotonic() + 60
+        while not (family := descendants(server.process.pid)):
+            assert time.monotonic() < deadline
+        os.kill(family[-1] if number % 2 else family[0], signal.SIGKILL)
+        answer = server.answer(identifier)["result"]
+        assert not answer["ok"] and answer["message"], answer
+        deadline = time.monotonic() + 60
+        while descendants(server.process.pid):
+            assert time.monotonic() < deadline
     assert server.answer(command(server, "ferrodiff.run", uri, "df"))["result"]["ok"]
 
 

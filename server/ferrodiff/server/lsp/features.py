@@ -147,6 +147,8 @@ def _by_executor(*arguments: Any) -> None:
 
 def _initialize(server: FerrodiffServer, params: t.InitializeParams) -> None:
     server.initialize(params)
+    # Not before the reply is on its way, but without waiting for the client's next message.
+    asyncio.get_running_loop().call_soon(server.warm)
     if server.abilities.pull:
         # A client that pulls and is also pushed to would show everything twice.
         for feature in PULL:

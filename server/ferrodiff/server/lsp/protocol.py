@@ -127,6 +127,11 @@ class FerrodiffProtocol(LanguageServerProtocol):
         if not _valid_id(identifier) or identifier not in self._request_futures:
             logger.debug("a response to nothing: %r", identifier)
             return
+        if self._request_futures[cast(Any, identifier)].done():
+            # Nobody waits any more: the wait was cancelled or took too long.
+            self._request_futures.pop(cast(Any, identifier))
+            self._result_types.pop(cast(Any, identifier), None)
+            return
         # pygls structures by the type noted when the request was sent; a client that answers with the
         # wrong shape must not leave the waiting coroutine hanging.
         try:
