@@ -192,10 +192,10 @@ class Block:
         insn.parent = None
 
     def _index(self, insn: Instruction) -> int:
-        for place, each in enumerate(self.instructions):
-            if each is insn:
-                return place
-        raise ValueError(f"{insn!r} is not in {self!r}")
+        try:
+            return self.instructions.index(insn)
+        except ValueError:
+            raise ValueError(f"{insn!r} is not in {self!r}") from None
 
 
 class Function:

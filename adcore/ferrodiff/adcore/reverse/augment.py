@@ -332,7 +332,7 @@ def insert_after(place: Instruction, insn: Instruction) -> None:
         return
     block = place.parent
     assert block is not None
-    at = next(k for k, each in enumerate(block.instructions) if each is place) + 1
+    at = block.instructions.index(place) + 1
     if not isinstance(insn, Phi):
         while at < len(block.instructions) and isinstance(block.instructions[at], Phi):
             at += 1

@@ -232,9 +232,7 @@ class Building:
         self.deriver.reports.append(describe(self.session, self.primal, tape))
         return derivative
 
-    def _carry_windows(
-        self, shape: Shape, sweep: Sweep, memory: MemorySweep, adjoints: Adjoints
-    ) -> None:
+    def _carry_windows(self, shape: Shape, sweep: Sweep, memory: MemorySweep, adjoints: Adjoints) -> None:
         for window in find_windows(shape, self.alias):
             if self.activity.has_adjoint(window.load) and self.activity.has_adjoint(window.earlier):
                 sweep.windows.append(window)

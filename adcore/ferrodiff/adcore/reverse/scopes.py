@@ -20,15 +20,18 @@ from ferrodiff.adcore.reverse.tape import Kept, Tape
 from ferrodiff.adcore.reverse.windows import apart, invariant_base
 from ferrodiff.adcore.session import Session
 
+SEPARATED = 24
+"""Of more arrays than this it is only said that nothing else overlaps them."""
+
 
 class Nodes:
     """New metadata nodes of a module."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        numbers = (int(k.lstrip("!")) for k in session.module.metadata if k.lstrip("!").isdigit())
-        known = session.facts.setdefault("next node", max(numbers, default=0) + 1)
-        assert isinstance(known, int)
+        if "next node" not in session.facts:
+            numbers = (int(k[1:]) for k in session.module.metadata if k[1:].isdigit())
+            session.facts["next node"] = max(numbers, default=0) + 1
 
     def add(self, text: str, distinct: bool = False) -> str:
         """A node `!{text}`; a distinct one begins with itself."""
@@ -52,10 +55,17 @@ def separate(session: Session, tape: Tape, functions: Iterable[Function]) -> Non
         return
     nodes = Nodes(session)
     domain = nodes.add('!"tape"', distinct=True)
-    scope = {kept: nodes.add(f'{domain}, !"array"', distinct=True) for kept in arrays}
-    own = {kept: nodes.add(scope[kept]) for kept in arrays}
-    others = {kept: _list(nodes, [scope[k] for k in arrays if k is not kept]) for kept in arrays}
-    everything = [scope[k] for k in arrays]
+    if len(arrays) > SEPARATED:
+        shared = nodes.add(f'{domain}, !"arrays"', distinct=True)
+        scope = dict.fromkeys(arrays, shared)
+    else:
+        scope = {kept: nodes.add(f'{domain}, !"array"', distinct=True) for kept in arrays}
+    distinct = list(dict.fromkeys(scope.values()))
+    lists = {each: nodes.add(each) for each in distinct}
+    apart_from = {each: _list(nodes, [s for s in distinct if s is not each]) for each in distinct}
+    own = {kept: lists[scope[kept]] for kept in arrays}
+    others = {kept: apart_from[scope[kept]] for kept in arrays}
+    everything = distinct
     merged: dict[str | None, str] = {}
     for function in functions:
         for insn in function.instructions():
@@ -137,6 +147,4 @@ def _declare(entry: Instruction, scopes: str) -> None:
     assert block is not None and block.parent is not None
     builder = Builder(block.parent).position_before(entry)
     kind = FunctionType(void, (metadata,))
-    builder.call(
-        "llvm.experimental.noalias.scope.decl", void, [MetadataOperand(scopes)], function_type=kind
-    )
+    builder.call("llvm.experimental.noalias.scope.decl", void, [MetadataOperand(scopes)], function_type=kind)

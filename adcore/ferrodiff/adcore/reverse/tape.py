@@ -361,7 +361,7 @@ class Tape:
 def split_block(function: Function, block: Block, place: Instruction) -> Block:
     """Move ``place`` and what follows it to a new block; the caller ends the old block."""
     rest = function.add_block(f"{block.name}.rest", after=block)
-    at = next(k for k, each in enumerate(block.instructions) if each is place)
+    at = block.instructions.index(place)
     for insn in block.instructions[at:]:
         rest.append(insn)
     del block.instructions[at:]

@@ -133,5 +133,3 @@ def _stripped(pointer: Value) -> Value:
     while isinstance(pointer, GetElementPtr):
         pointer = pointer.base
     return pointer
-
-
