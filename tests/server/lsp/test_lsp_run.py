@@ -181,6 +181,16 @@ def test_compiler_errors_are_shown_where_they_belong(server: Any, folder: Path) 
     assert [item for item in diagnostics(server, uri) if item.get("code") == "E0308"] == []
 
 
+def test_what_cannot_be_differentiated_is_shown_on_its_line(server: Any, folder: Path) -> None:
+    text = BROKEN.replace('"text"', "x * 2.0").replace("x * y", "std::hint::black_box(y)")
+    uri = (folder / "assembly.rs").as_uri()
+    server.open(uri, text)
+    answer = server.answer(command(server, "ferrodiff.run", uri, "df"))["result"]
+    assert not answer["ok"] and "inline assembly has no derivative" in answer["message"]
+    (found,) = [item for item in diagnostics(server, uri) if "inline assembly" in item["message"]]
+    assert found["range"]["start"] == {"line": 4, "character": 4} and "help: " in found["message"]
+
+
 def test_cancelling_stops_the_program(server: Any, folder: Path) -> None:
     uri = (folder / "cancel.rs").as_uri()
     server.open(uri, TEXT)
