@@ -205,3 +205,32 @@ def test_what_is_not_an_annotation(text: str) -> None:
     analysis = analyse(text)
     assert not analysis.functions
     assert not analysis.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("definition", "written", "reported"),
+    [
+        ("struct P { n: usize, names: Vec<String> }", "&P", True),
+        ("struct P(usize, Q); struct Q { on: bool }", "&[P]", True),
+        ("type P = u32;", "&P", True),
+        ("enum P { A, B(u8), C { n: i64 } }", "&P", True),
+        ("struct P { n: usize, x: f64 }", "&P", False),
+        ("enum P { A, B(f32) }", "&P", False),
+        ("struct P { n: Unknown }", "&P", False),
+        ("struct P<T> { n: T }", "&P<f64>", False),
+        ("struct P { next: Option<Box<P>>, n: u8 }", "&P", True),
+        ("type P = f64;", "&P", False),
+        ("mod a { pub struct P(u8); } mod b { pub struct P(f64); }", "&b::P", False),
+    ],
+)
+def test_types_of_the_same_file_are_looked_into(definition: str, written: str, reported: bool) -> None:
+    function = (
+        f"#[autodiff_reverse(df, Duplicated, Active, Active)]\nfn f(p: {written}, x: f64) -> f64 {{ x }}"
+    )
+    assert codes(f"{function}\n{definition}") == (["FD021"] if reported else [])
+
+
+def test_self_is_looked_into() -> None:
+    method = "#[autodiff_reverse(df, Duplicated, Active, Active)]\nfn f(&self, x: f64) -> f64 { x }"
+    assert codes(f"struct P {{ n: u8 }}\nimpl P {{\n{method}\n}}") == ["FD021"]
+    assert codes(f"struct P {{ n: f64 }}\nimpl P {{\n{method}\n}}") == []

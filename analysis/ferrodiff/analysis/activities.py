@@ -7,7 +7,7 @@ type holds is this package's own knowledge and only ever leads to warnings, sugg
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from ferrodiff.analysis.model import Activity, Function, Mode, Parameter
@@ -115,24 +115,36 @@ _POINTER = re.compile(r"\*(?:const|mut) ")
 _MOST_TYPES = 64
 
 
+Resolve = Callable[[str], "tuple[str, ...] | None"]
+"""The types that a named type is made of; None for an unknown name."""
+
+
 @lru_cache(maxsize=4096)
 def holds_float(written: str) -> bool | None:
     """Whether a type holds floats, itself or behind references; None when its text does not say."""
-    waiting, answer, seen = [written], False, 0
-    unknown = False
+    return holds_float_in(written, lambda name: None)
+
+
+def holds_float_in(written: str, resolve: Resolve) -> bool | None:
+    """The same where `resolve` knows the fields of types by name."""
+    waiting, seen, unknown = [written], 0, False
+    resolved: set[str] = set()
     while waiting:
         seen += 1
         if seen > _MOST_TYPES:
             return None
-        inner = _inside(waiting.pop())
+        text = waiting.pop()
+        inner = _inside(text)
         if inner is True:
-            answer = True
-            break
-        if inner is None:
-            unknown = True
+            return True
+        if inner is None and text not in resolved:
+            resolved.add(text)
+            parts = resolve(text)
+            unknown = unknown or parts is None
+            waiting += parts or ()
         elif isinstance(inner, list):
             waiting += inner
-    return True if answer else None if unknown else False
+    return None if unknown else False
 
 
 def _inside(text: str) -> bool | list[str] | None:

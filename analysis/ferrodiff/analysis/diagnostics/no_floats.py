@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ferrodiff.analysis.activities import RETURNS, holds_float
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
+from ferrodiff.analysis.diagnostics.file import File
 from ferrodiff.analysis.diagnostics.subject import Subject
 from ferrodiff.analysis.diagnostics.unknown_callee import is_unknown_code
 from ferrodiff.analysis.fixes import replace_activity
-from ferrodiff.analysis.model import Activity
+from ferrodiff.analysis.local_types import LocalTypes
+from ferrodiff.analysis.model import Activity, shifted
 
 RULE = Rule(
     code="FD021",
@@ -27,6 +29,28 @@ fn f(index: &[usize], x: &[f64]) -> f64 { x[index[0]] }
 fn f(index: &[usize], x: &[f64]) -> f64 { x[index[0]] }
 """,
 )
+
+
+def check_file(file: File) -> Iterator[Diagnostic]:
+    """Types defined in the same file: structs, enums and aliases without type parameters."""
+    types: LocalTypes | None = None
+    for located in file.located:
+        subject = Subject(located.function, located.annotation)
+        if len(located.annotation.arguments) != subject.expected:
+            continue
+        own = located.function.container_info.self_type
+        generic = {g.name for g in (*located.function.generics, *located.function.container_info.generics)}
+        for index, parameter, argument, activity in subject.valid_inputs():
+            written = parameter.type_text
+            if activity is Activity.CONST or is_unknown_code(written) or holds_float(written) is not None:
+                continue
+            types = types or LocalTypes(file.analysis)
+            if types.holds_float(written, generic, own) is False:
+                words = {"activity": activity.value, "type": written}
+                moved = shifted(located.annotation, located.base)
+                fixes = replace_activity(located.function, moved, index, (Activity.CONST,))
+                related = (shifted(subject.about(parameter), located.base),)
+                yield RULE.at(located.at(argument.span), words, related=related, fixes=fixes)
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:

@@ -110,6 +110,7 @@ FILE_CHECKS: tuple[FileCheck, ...] = (
     duplicate_name.check,
     not_in_trait.check,
     not_instantiated.check,
+    no_floats.check_file,
 )
 RULES: tuple[Rule, ...] = (
     misplaced.RULE,
