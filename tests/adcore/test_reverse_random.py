@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -127,4 +128,9 @@ def check(seed: int) -> None:
 @settings(max_examples=4, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
 @given(st.integers(0, 10**6))
 def test_random_functions(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.parametrize("seed", [134])
+def test_past_failures(seed: int) -> None:
     check(seed)

@@ -84,6 +84,14 @@ class Loops:
             return True
         return isinstance(value, Instruction) and value.parent not in loop.blocks
 
+    def adopt(self, block: Block, new: Block) -> None:
+        """Note that a new block, split off an old one, lies in the same loops."""
+        for loop in self.loops:
+            if block in loop.blocks:
+                loop.blocks.add(new)
+        if block in self._of:
+            self._of[new] = self._of[block]
+
     def preheader(self, loop: Loop) -> Block | None:
         """The only block that enters the loop, if it goes nowhere else."""
         outside = [p for p in self.cfg.predecessors[loop.header] if p not in loop.blocks]

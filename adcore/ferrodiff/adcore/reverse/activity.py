@@ -289,6 +289,8 @@ class Activity:
                     continue
                 on_bits = any(v in carried or self._carries_bits(v) for v in insn.operands)
                 if insn.opcode in ("load", "call"):
+                    if isinstance(insn, Load) and self._of_unknown_kind(insn):
+                        found.add(insn)
                     continue
                 if any(v in found for v in insn.operands) or (on_bits and _computes(insn)):
                     found.add(insn)
@@ -296,6 +298,13 @@ class Activity:
                     carried.add(insn)
             changed = len(found) + len(carried) != before
         return found
+
+    def _of_unknown_kind(self, load: Load) -> bool:
+        """Integers from active memory of which it is not known whether they are floats."""
+        if load in self.varied or load.pointer not in self.varied:
+            return False
+        size = self.alias.layout.store_size(load.type)
+        return self.memory.scalars(load.pointer, size, load.align) is None
 
     def _carries_bits(self, value: Value) -> bool:
         return value in self.varied and bool(isinstance(value.type, IntType) and produced(value, self))
