@@ -94,6 +94,8 @@ class MemoryTypes:
         """The layout of the objects a pointer may point into, offsets counted from the object's start."""
         found: Layout | None = None
         for root in self.alias.roots(pointer):
+            if _is_nowhere(root):
+                continue
             each = self._layout_of_class(self._find(root))
             if found is not None and (each.cells != found.cells or each.stride != found.stride):
                 return None
@@ -169,8 +171,9 @@ class MemoryTypes:
 
     def _collect(self, insn: Instruction) -> None:
         if isinstance(insn, Load):
-            if not self._only_copied(insn):
-                self._add(insn.pointer, insn.type, insn.align)
+            evidence = self._evidence(insn)
+            if evidence is not None:
+                self._add(insn.pointer, evidence, insn.align)
             if isinstance(insn.type, PointerType):
                 self._point(insn.pointer, insn)
         elif isinstance(insn, Store):
@@ -215,23 +218,28 @@ class MemoryTypes:
         leader = self._find(root)
         return [a for r, found in self._accesses.items() if self._find(r) is leader for a in found]
 
-    def _only_copied(self, load: Load) -> bool:
-        """Integers that are only stored elsewhere say nothing about what they are."""
+    def _evidence(self, load: Load) -> Type | None:
+        """What a load tells of its memory.
+
+        Integers that are only stored elsewhere tell nothing; those that become a float somewhere are that float.
+        """
         if not isinstance(load.type, IntType) or load.type.bits < 16:
-            return False
+            return load.type
+        only_copied = True
         seen: set[Value] = {load}
         work: list[Value] = [load]
         while work:
             at = work.pop()
             for user in self.alias.users(at):
-                if isinstance(user, Store) and user.value is at:
-                    continue
-                if not isinstance(user, (Phi, Select, Freeze)):
-                    return False
-                if user not in seen:
-                    seen.add(user)
-                    work.append(user)
-        return True
+                if user.opcode == "bitcast" and isinstance(user.type, FloatType):
+                    return user.type
+                if isinstance(user, (Phi, Select, Freeze)):
+                    if user not in seen:
+                        seen.add(user)
+                        work.append(user)
+                elif not (isinstance(user, Store) and user.value is at):
+                    only_copied = False
+        return None if only_copied else load.type
 
     def settle_as(self, pointer: Value, cells: Iterable[tuple[int, Type]], align: int | None) -> None:
         """More evidence: scalars at offsets from a pointer."""
