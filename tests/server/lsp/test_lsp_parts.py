@@ -96,6 +96,11 @@ def test_virtual_uris() -> None:
         Virtual("expansion", "file:///x?y#z.rs"),
     ):
         assert parse_virtual(virtual.uri) == virtual
+    # VS Code decodes a query and escapes it again, its separators too.
+    shown = "ferrodiff:/ir/df.optimized.ll?file%3Dfile:///a%20b/c.rs%26derivative%3Ddf%26stage%3Doptimized"
+    again = parse_virtual(shown)
+    assert again is not None
+    assert again.plain == Virtual("ir", "file:///a%20b/c.rs", "df", "optimized").plain
     for bad in ("ferrodiff:/what/x.rs?file=a", "ferrodiff:/ir/x.ll", "file:///a.rs", "http://["):
         assert parse_virtual(bad) is None
 

@@ -6,9 +6,9 @@ file changes, its first line says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from lsprotocol import types as t
 
@@ -44,12 +44,18 @@ class Virtual:
         )
         return f"{SCHEME}:/{self.kind}/{quote(name)}{stage}.{SUFFIXES[self.kind]}?{query}"
 
+    @property
+    def plain(self) -> Virtual:
+        """Equal for differently escaped spellings."""
+        return replace(self, file=same_uri(self.file))
+
 
 def parse_virtual(uri: str) -> Virtual | None:
     """The inverse of `Virtual.uri`; None for anything else."""
     try:
         parts = urlsplit(uri)
-        query = parse_qs(parts.query)
+        # VS Code writes a query's own `=` and `&` escaped.
+        query = parse_qs(parts.query if "=" in parts.query else unquote(parts.query))
     except ValueError:
         return None
     kind = parts.path.strip("/").partition("/")[0]
@@ -87,16 +93,18 @@ class VirtualDocuments:
 
     def __init__(self, server: FerrodiffServer) -> None:
         self._server = server
-        self._made: dict[str, tuple[str, str]] = {}
-        """URI of a compiled document to its text and the source text it was made from."""
+        self._made: dict[Virtual, tuple[str, str]] = {}
+        """A compiled document's text and the source text it was made from."""
         self._watched: set[str] = set()
 
     def store(self, virtual: Virtual, text: str, source: str) -> str:
         """Keeps a compiled document; returns its URI."""
-        fresh = virtual.uri not in self._made
-        self._made[virtual.uri] = (text, source)
+        fresh = virtual.plain not in self._made
+        self._made[virtual.plain] = (text, source)
         if not fresh:
-            self._changed(virtual.uri)
+            for watched in self._watched:
+                if (known := parse_virtual(watched)) is not None and known.plain == virtual.plain:
+                    self._changed(watched)
         return virtual.uri
 
     def content(self, uri: str) -> str:
@@ -110,7 +118,7 @@ class VirtualDocuments:
                 return f"// {virtual.file} is not open and has no annotations.\n"
             return expansion(virtual.file, analysis) if virtual.kind == "expansion" else rewritten(analysis)
         comment = LAST_COMMENT[virtual.kind]
-        made = self._made.get(virtual.uri)
+        made = self._made.get(virtual.plain)
         if made is None:
             return f"{comment} Not compiled yet: run the command that shows this document.\n"
         text, source = made
