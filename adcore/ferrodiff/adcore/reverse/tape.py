@@ -321,8 +321,8 @@ class Tape:
         rest = split_block(self.function, block, place)
         self._tail[block] = rest
         grow = self.function.add_block("grow")
-        for new in (rest, grow):
-            self.shape.loops.adopt(block, new)
+        for part in (rest, grow):
+            self.shape.loops.adopt(block, part)
         builder.position(block)
         builder.cond_br(full, grow, rest)
         builder.position(grow)
