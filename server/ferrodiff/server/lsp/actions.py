@@ -56,7 +56,7 @@ def actions_at(analysis: FileAnalysis, within: Span, silenced: Callable[[int], b
                 found += _for_annotation(analysis, function, annotation)
     function_here = _function_at(analysis, within.start)
     if function_here is not None:
-        found += _new_derivatives(analysis.source, function_here)
+        found += _new_derivatives(analysis, function_here)
     return found
 
 
@@ -165,8 +165,9 @@ def _function_at(analysis: FileAnalysis, offset: int) -> Function | None:
     return min(inside, key=lambda f: f.span.length) if inside else None
 
 
-def _new_derivatives(source: SourceText, function: Function) -> Iterator[Action]:
-    for proposal in proposals_for(function, source):
+def _new_derivatives(analysis: FileAnalysis, function: Function) -> Iterator[Action]:
+    source = analysis.source
+    for proposal in proposals_for(function, analysis):
         fix = annotate(function, proposal, source)
         edits = [(edit.span, edit.new_text) for edit in fix.edits]
         if len(edits) == 1 and len(source) < _LARGEST_REANALYSED:

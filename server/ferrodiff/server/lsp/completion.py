@@ -198,9 +198,8 @@ def _whole(analysis: FileAnalysis, offset: int) -> Iterator[Suggestion]:
     after = source.slice(Span(offset, line.end))
     # An editor's auto-closed bracket is part of what is replaced.
     end = offset + (1 if after.startswith("]") and "[" in typed else 0)
-    for rank, proposal in enumerate(proposals_for(function, source)):
-        words = [proposal.name, *(choice.activity.value for choice in proposal.choices)]
-        stops = [f"${{{number}:{word}}}" for number, word in enumerate(words, 1)]
+    for rank, proposal in enumerate(proposals_for(function, analysis)):
+        stops = [f"${{{number}:{word}}}" for number, word in enumerate(proposal.words, 1)]
         reasons = [f"`{c.place}`: `{c.activity.value}`, {c.reason}" for c in proposal.choices]
         yield Suggestion(
             f"#[{proposal.mode.macro}(…)]",

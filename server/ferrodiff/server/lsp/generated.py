@@ -17,12 +17,13 @@ from ferrodiff.analysis.activities import (
     expected_count,
 )
 from ferrodiff.analysis.diagnostics import Fix
+from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.explain import Explanation, explain
 from ferrodiff.analysis.fixes import alternatives, drop_width, set_width
 from ferrodiff.analysis.inference import Proposal, propose
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.signature import Role, SignatureParameter, derivative_signature
-from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.analysis.text import Span
 
 WIDTHS = (2, 4, 8, 16)
 Edits = tuple[tuple[Span, str], ...]
@@ -155,9 +156,9 @@ def words_for_activity(function: Function, annotation: Annotation, index: int) -
     return [*words, "Instead:\n" + "\n".join(others)] if others else words
 
 
-def proposals_for(function: Function, source: SourceText) -> tuple[Proposal, ...]:
-    """Whole annotations for a function, the better mode first; names in use are not proposed again."""
-    return propose(function, source)
+def proposals_for(function: Function, analysis: FileAnalysis) -> tuple[Proposal, ...]:
+    """Whole annotations for a function, best first; names in use are not proposed again."""
+    return propose(function, analysis=analysis)
 
 
 def rewrites_of(function: Function, annotation: Annotation, margin: str) -> list[tuple[str, Edits]]:
