@@ -323,6 +323,8 @@ def test_the_stub_for_rust_analyzer() -> None:
     fix = rust_analyzer_stub(function, function.annotations[0])
     assert fix is not None
     after = applied(text, fix)
-    assert "#[cfg_attr(not(rust_analyzer), autodiff_forward(df, Dual, Dual))]\npub fn f" in after
+    assert (
+        "#[cfg_attr(not(rust_analyzer), std::autodiff::autodiff_forward(df, Dual, Dual))]\npub fn f" in after
+    )
     assert "pub fn df(x: f64, bx_0: f64) -> (f64, f64) { unimplemented!() }" in after
     assert not analyse(after).diagnostics

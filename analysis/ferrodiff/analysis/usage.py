@@ -35,6 +35,8 @@ class Mention:
     reads: bool
     """False for the target of a plain assignment and for methods that only fill."""
     in_macro: bool
+    is_field: bool = False
+    """Whether it is a field's name too, as in ``P { x }``."""
 
 
 @lru_cache(maxsize=256)
@@ -56,13 +58,37 @@ def _walk(root: Node, data: bytes) -> Iterator[Mention]:
             if node.start_byte >= len(_HEAD) and not _binds(node):
                 name = decode(data[node.start_byte : node.end_byte]).removeprefix("r#")
                 span = Span(node.start_byte - len(_HEAD), node.end_byte - len(_HEAD))
-                yield Mention(name, span, _reads(node, data), in_macro)
+                field = node.parent is not None and node.parent.type == "shorthand_field_initializer"
+                yield Mention(name, span, _reads(node, data), in_macro, field)
         elif kind in _STRINGS:
             if in_macro:
                 yield from _captured(decode(data[node.start_byte : node.end_byte]))
         elif kind not in _NESTED or node == outer:
             inside = in_macro or kind in ("macro_invocation", "macro_definition")
             waiting += [(child, inside) for child in node.children]
+
+
+_PATTERN_FIELDS = ("pattern", "parameters")
+
+
+@lru_cache(maxsize=256)
+def is_rebound(body: str, name: str) -> bool:
+    """Whether anything in a body may declare a local variable of this name."""
+    from ferrodiff.analysis.document import parse
+
+    data, wanted = _HEAD + encode(body), encode(name)
+    waiting = [(parse(data).root_node, False)]
+    while waiting:
+        node, binding = waiting.pop()
+        kind = node.type
+        is_name = binding and kind in ("identifier", "shorthand_field_identifier")
+        if is_name and data[node.start_byte : node.end_byte].removeprefix(b"r#") == wanted:
+            return True
+        patterns = [child for field in _PATTERN_FIELDS if (child := node.child_by_field_name(field))]
+        for child in node.children:
+            inside = binding or kind == "match_pattern" or child in patterns
+            waiting.append((child, inside))
+    return False
 
 
 def _captured(literal: str) -> Iterator[Mention]:

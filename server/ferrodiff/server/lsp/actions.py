@@ -95,7 +95,7 @@ def _collide(one: _Edit, other: _Edit) -> bool:
 def _for_annotation(analysis: FileAnalysis, function: Function, annotation: Annotation) -> Iterator[Action]:
     source = analysis.source
     rewrite = t.CodeActionKind.RefactorRewrite.value
-    for title, edits in rewrites_of(function, annotation, _margin(source, function.span.start)):
+    for title, edits in rewrites_of(function, annotation, _margin(source, function.span.start), analysis):
         yield Action(title, rewrite, edits)
     if not annotation.name:
         return

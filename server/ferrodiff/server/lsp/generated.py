@@ -16,10 +16,9 @@ from ferrodiff.analysis.activities import (
     choices_at,
     expected_count,
 )
-from ferrodiff.analysis.diagnostics import Fix
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.explain import Explanation, explain
-from ferrodiff.analysis.fixes import alternatives, drop_width, set_width
+from ferrodiff.analysis.fixes import alternatives, widths
 from ferrodiff.analysis.inference import Proposal, propose
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
 from ferrodiff.analysis.signature import Role, SignatureParameter, derivative_signature
@@ -161,14 +160,12 @@ def proposals_for(function: Function, analysis: FileAnalysis) -> tuple[Proposal,
     return propose(function, analysis=analysis)
 
 
-def rewrites_of(function: Function, annotation: Annotation, margin: str) -> list[tuple[str, Edits]]:
+def rewrites_of(
+    function: Function, annotation: Annotation, margin: str, analysis: FileAnalysis
+) -> list[tuple[str, Edits]]:
     """Other ways to write an annotation: the other mode, one long shadow, another width, a stub."""
-    offered: list[Fix | None] = [*alternatives(function, annotation, margin)]
-    offered += [set_width(annotation, width) for width in WIDTHS if width != annotation.width]
-    if annotation.width != 1:
-        offered.append(drop_width(annotation))
-    return [
-        (fix.title, tuple((edit.span, edit.new_text) for edit in fix.edits))
-        for fix in offered
-        if fix is not None
-    ]
+    offered = (
+        *alternatives(function, annotation, margin, analysis),
+        *widths(function, annotation, WIDTHS),
+    )
+    return [(fix.title, tuple((edit.span, edit.new_text) for edit in fix.edits)) for fix in offered]
