@@ -272,8 +272,8 @@ def places(text: str) -> list[str]:
 
 def test_a_long_shadow_is_explained_with_its_numbers() -> None:
     first, second = places("#[autodiff_forward(df, 4, Dualv, Dualv)] fn f(x: &[f64], out: &mut [f64]) {}")
-    assert "`bx_0` holds 4 tangents of length x.len(), lane k at [k*x.len()..(k+1)*x.len()]" in first
-    assert "4*x.len() elements" in first
+    assert "`bx_0` holds 4 tangents of length `x.len()`, lane k at `[k*x.len()..(k+1)*x.len()]`" in first
+    assert "`4*x.len()` elements" in first
     assert "holds the tangent of what was written" in second
 
 

@@ -17,34 +17,16 @@ from ferrodiff.analysis.activities import (
     expected_count,
 )
 from ferrodiff.analysis.document import FileAnalysis
-from ferrodiff.analysis.explain import Explanation, explain
 from ferrodiff.analysis.fixes import alternatives, widths
 from ferrodiff.analysis.inference import Proposal, propose
-from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.signature import Role, SignatureParameter, derivative_signature
+from ferrodiff.analysis.model import Activity, Annotation, Function, Mode
+from ferrodiff.analysis.pages import Row as Row
+from ferrodiff.analysis.pages import rows
+from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.analysis.text import Span
 
 WIDTHS = (2, 4, 8, 16)
 Edits = tuple[tuple[Span, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One parameter of the generated function."""
-
-    text: str
-    name: str
-    role: str
-    """``primal``, ``shadow`` or ``seed``."""
-    owner: int | None
-    """Which primal parameter it belongs to; None for the seed of the returned value."""
-    lane: int | None
-    activity: str
-    meaning: str
-    """In a few words."""
-    documentation: str = ""
-    """In sentences, about the place it belongs to."""
-    is_receiver: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,59 +47,7 @@ def signature_of(function: Function, annotation: Annotation) -> str:
 @lru_cache(maxsize=1024)
 def rows_of(function: Function, annotation: Annotation) -> tuple[Row, ...]:
     """The generated function's parameters in order, each with what it is."""
-    explained = explanations_of(function, annotation)
-    rows = []
-    for parameter in derivative_signature(function, annotation).parameters:
-        owner = function.parameters[parameter.primal] if parameter.primal is not None else None
-        place = parameter.primal if parameter.primal is not None else len(function.parameters)
-        rows.append(
-            Row(
-                text=parameter.text,
-                name=parameter.name or parameter.text.partition(":")[0],
-                role=parameter.role.value,
-                owner=parameter.primal,
-                lane=parameter.lane,
-                activity=parameter.activity.value if parameter.activity is not None else "",
-                meaning=_meaning(function, annotation, parameter, owner),
-                documentation=" ".join(explained[place].sentences) if place < len(explained) else "",
-                is_receiver=owner is not None and owner.is_self and parameter.role is Role.PRIMAL,
-            )
-        )
-    return tuple(rows)
-
-
-@lru_cache(maxsize=1024)
-def explanations_of(function: Function, annotation: Annotation) -> tuple[Explanation, ...]:
-    """One explanation for every place of the activity list."""
-    return explain(function, annotation)
-
-
-def _meaning(
-    function: Function, annotation: Annotation, parameter: SignatureParameter, owner: Parameter | None
-) -> str:
-    if parameter.role is Role.SEED:
-        return f"seed: weight of the returned `{function.return_type}`"
-    if parameter.role is Role.PRIMAL:
-        return "as for the primal"
-    name = owner.name or owner.pattern_text if owner is not None else ""
-    what = "tangent" if annotation.mode is Mode.FORWARD else "gradient"
-    if parameter.lane is None:
-        return f"shadow: {annotation.width} {what}s of `{name}`, one after the other"
-    return f"shadow: {what} of `{name}`{f', lane {parameter.lane}' if annotation.width > 1 else ''}"
-
-
-def notes_of(function: Function, annotation: Annotation) -> list[str]:
-    """What the table does not say: who passes, zeroes and gets what."""
-    notes = [
-        f"`{item.place}`: {' '.join(item.sentences)}"
-        if item.place != "return value"
-        else " ".join(item.sentences)
-        for item in explanations_of(function, annotation)
-        if item.sentences and item.activity is not Activity.CONST
-    ]
-    if derivative_signature(function, annotation).is_unsafe and not function.header.is_unsafe:
-        notes.append("`unsafe`, because an `Only` activity leaves the primal's memory unspecified.")
-    return notes
+    return rows(function, annotation)
 
 
 # -- activities to choose from ---------------------------------------------------------------------------
@@ -138,21 +68,15 @@ def choices_for(function: Function, mode: Mode, index: int) -> list[Choice]:
     return found + [Choice(activity, reason(activity), False) for activity in rest]
 
 
-def words_for_activity(function: Function, annotation: Annotation, index: int) -> list[str]:
-    """Sentences about one activity at its place, and what else may stand there."""
+def instead_of(function: Function, annotation: Annotation, index: int) -> tuple[str, ...]:
+    """What else may stand at the place of an activity."""
     activity = annotation.arguments[index].activity
-    choices = choices_for(function, annotation.mode, index)
-    if activity is None:
-        words = ["This is no activity."]
-    elif not any(choice.activity is activity for choice in choices):
-        words = [f"`{activity.value}` can not be used in {annotation.mode.title} mode."]
-    else:
-        explained = explanations_of(function, annotation)
-        words = [" ".join(explained[index].sentences)] if index < len(explained) else []
     others = [
-        f"* `{c.activity.value}`: {c.summary}" for c in choices if c.valid and c.activity is not activity
+        f"* `{choice.activity.value}`: {choice.summary}"
+        for choice in choices_for(function, annotation.mode, index)
+        if choice.valid and choice.activity is not activity
     ]
-    return [*words, "Instead:\n" + "\n".join(others)] if others else words
+    return ("Instead:\n" + "\n".join(others),) if others else ()
 
 
 def proposals_for(function: Function, analysis: FileAnalysis) -> tuple[Proposal, ...]:

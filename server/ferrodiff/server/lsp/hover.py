@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as t
 
 from ferrodiff.analysis.model import Annotation, Function
+from ferrodiff.analysis.pages import activity_page, derivative_page, markdown, width_page
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp.convert import offset_at, range_of
-from ferrodiff.server.lsp.generated import Row, notes_of, rows_of, signature_of, words_for_activity
+from ferrodiff.server.lsp.generated import instead_of, signature_of
 from ferrodiff.server.lsp.index import Derivative
 from ferrodiff.server.lsp.markup import markup
-from ferrodiff.server.lsp.places import Part, Place, parameter_of, place_at
+from ferrodiff.server.lsp.places import Part, Place, place_at
 from ferrodiff.server.lsp.results import Record, is_fresh
 from ferrodiff.server.lsp.targets import file_name, target_at
 
@@ -60,7 +62,7 @@ def _annotation_text(
     if place.part is Part.ACTIVITY and place.index is not None:
         return activity_text(place.function, annotation, place.index)
     if place.part is Part.WIDTH:
-        return width_text(annotation)
+        return markdown(width_page(place.function, annotation))
     derivative = Derivative(opened.uri, opened.source, place.function, annotation)
     return derivative_text(derivative, server.results.last(opened.uri, derivative.name), opened.uri)
 
@@ -71,31 +73,15 @@ def code(rust: str) -> str:
 
 def derivative_text(derivative: Derivative, records: list[Record], here: str) -> str:
     """Everything about one derivative: signature, parameters, notes, last results."""
-    function, annotation = derivative.function, derivative.annotation
-    width = f", width {annotation.width}" if annotation.width != 1 else ""
-    where = "" if derivative.uri == here else f" in `{file_name(derivative.uri)}`"
-    parts = [
-        code(signature_of(function, annotation)),
-        f"{annotation.mode.title} derivative of `{function.bare_name}`{width}{where}.",
-    ]
-    rows = rows_of(function, annotation)
-    if rows:
-        parts.append(parameter_table(rows))
-    notes = notes_of(function, annotation)
-    if notes:
-        parts.append("\n".join(f"* {note}" for note in notes))
-    parts += [result_text(record, derivative.source, function) for record in records]
+    where = "" if derivative.uri == here else f"in `{file_name(derivative.uri)}`"
+    parts = [_derivative(derivative.function, derivative.annotation, where)]
+    parts += [result_text(record, derivative.source, derivative.function) for record in records]
     return "\n\n".join(parts)
 
 
-def parameter_table(rows: Sequence[Row]) -> str:
-    lines = ["| parameter | role | activity |", "|---|---|---|"]
-    lines += [f"| `{_cell(row.text)}` | {_cell(row.meaning)} | {row.activity} |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+@lru_cache(maxsize=256)
+def _derivative(function: Function, annotation: Annotation, where: str) -> str:
+    return markdown(derivative_page(function, annotation, where))
 
 
 def result_text(record: Record, source: SourceText, function: Function) -> str:
@@ -114,26 +100,7 @@ def function_text(source: SourceText, function: Function) -> str:
 
 
 def activity_text(function: Function, annotation: Annotation, index: int) -> str:
-    """What one activity means at its place."""
-    argument = annotation.arguments[index]
-    parameter = parameter_of(function, index)
-    if index >= len(function.parameters) + (1 if function.has_return else 0):
-        count = len(function.parameters)
-        return f"**`{argument.text}`** is for no parameter: `{function.bare_name}` has only {count}."
-    subject = f"`{parameter.text}`" if parameter is not None else f"the return value `{function.return_type}`"
-    lines = [f"**`{argument.text}`** for {subject}"]
-    lines += words_for_activity(function, annotation, index)
-    added = [row.text for row in rows_of(function, annotation) if row.owner == index and row.role != "primal"]
-    if added:
-        lines.append(code(", ".join(added)))
-    return "\n\n".join(lines)
-
-
-def width_text(annotation: Annotation) -> str:
-    """What the batch width means in this mode."""
-    n = annotation.width
-    if annotation.mode.value == "forward":
-        body = f"one call computes {n} tangents; a `Dual` has {n} shadows, a `Dualv` one of {n} blocks"
-    else:
-        body = f"one call computes {n} gradients; each `Duplicated` has {n} shadows"
-    return f"**Batch width {n}**: {body}. The primal is computed once."
+    """What one activity means at its place, and the others that may stand there."""
+    page = activity_page(function, annotation, index)
+    others = instead_of(function, annotation, index)
+    return markdown(replace(page, paragraphs=(*page.paragraphs, *others)))
