@@ -187,6 +187,9 @@ def test_names_and_shadows_do_not_clash_with_what_is_there() -> None:
     _, f, g = analysis.all_functions
     assert {p.name for p in propose(f, analysis=analysis)} == {"df_fwd", "df_rev"}
     assert {p.mode for p in propose(g, analysis=analysis)} == {Mode.FORWARD}
+    analysis = analyse("mod m {\n    fn df() {}\n    fn f(x: f64) -> f64 { x }\n}\nimpl S { fn df() {} }\n")
+    inner = next(f for f in analysis.all_functions if f.name == "f")
+    assert {p.name for p in propose(inner, analysis=analysis)} == {"df_fwd", "df_rev"}
 
 
 @pytest.mark.parametrize(

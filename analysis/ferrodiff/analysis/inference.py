@@ -129,10 +129,13 @@ def _taken(function: Function, analysis: FileAnalysis | None) -> set[str]:
     taken = {a.name for a in function.annotations if a.name is not None}
     taken |= {p.name for p in function.parameters if p.name is not None}
     if analysis is not None:
-        taken |= {name.name for name in analysis.names}
         for placed in analysis.chunks:
-            taken |= {f.bare_name for f in analysis.every_function(placed)}
-            taken |= {a.name for f in placed.chunk.found.functions for a in f.annotations if a.name}
+            found = placed.chunk.found
+            taken |= {name.name for name in found.names}
+            taken |= {a.name for f in found.functions for a in f.annotations if a.name}
+            # Inside of impls and modules, only where the function itself stands: reading all takes long.
+            if placed.start <= function.span.start < placed.start + len(placed.chunk.text):
+                taken |= {f.bare_name for f in analysis.every_function(placed)}
     return taken
 
 
