@@ -14,6 +14,7 @@ from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.instructions import Instruction, Load, Store
 from ferrodiff.adcore.ir.types import FunctionType, metadata, void
 from ferrodiff.adcore.ir.values import Function, MetadataOperand
+from ferrodiff.adcore.nodes import Nodes, members
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import LoopPlan, Shape
 from ferrodiff.adcore.reverse.tape import Kept, Tape
@@ -22,26 +23,6 @@ from ferrodiff.adcore.session import Session
 
 SEPARATED = 24
 """Of more arrays than this it is only said that nothing else overlaps them."""
-
-
-class Nodes:
-    """New metadata nodes of a module."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        if "next node" not in session.facts:
-            numbers = (int(k[1:]) for k in session.module.metadata if k[1:].isdigit())
-            session.facts["next node"] = max(numbers, default=0) + 1
-
-    def add(self, text: str, distinct: bool = False) -> str:
-        """A node `!{text}`; a distinct one begins with itself."""
-        number = self.session.facts["next node"]
-        assert isinstance(number, int)
-        self.session.facts["next node"] = number + 1
-        name = f"!{number}"
-        body = f"distinct !{{{name}{', ' + text if text else ''}}}" if distinct else f"!{{{text}}}"
-        self.session.globals[name] = f"{name} = {body}"
-        return name
 
 
 def separate(session: Session, tape: Tape, functions: Iterable[Function]) -> None:
@@ -74,7 +55,7 @@ def separate(session: Session, tape: Tape, functions: Iterable[Function]) -> Non
             elif isinstance(insn, (Load, Store)) and _in_reverse_sweep(insn):
                 before = insn.metadata.get("noalias")
                 if before not in merged:
-                    merged[before] = nodes.add(", ".join([*_members(session, before), *everything]))
+                    merged[before] = nodes.add(", ".join([*members(session, before), *everything]))
                 insn.metadata["noalias"] = merged[before]
 
 
@@ -91,15 +72,6 @@ def _mark(insn: Instruction, own: dict[Kept, str], others: dict[Kept, str | None
     apart = others[kept]
     if apart is not None:
         insn.metadata["noalias"] = apart
-
-
-def _members(session: Session, node: str | None) -> list[str]:
-    """The scopes in a list node of the module; an unknown node is kept out by returning nothing."""
-    if node is None:
-        return []
-    text = session.globals.get(node) or session.module.metadata.get(node, "")
-    inside = text[text.find("{") + 1 : text.rfind("}")] if "{" in text else ""
-    return [part.strip() for part in inside.split(",") if part.strip()]
 
 
 def separate_shadows(
