@@ -74,6 +74,8 @@ class Plan:
     place: Place
     aliases: frozenset[str]
     """Names that stand for a float type in this file."""
+    crate: str | None = None
+    """The path of the crate's root where the function's own module is not known (in macros)."""
 
     @property
     def width(self) -> int:
@@ -86,10 +88,18 @@ class Plan:
     @property
     def support(self) -> str:
         """Path of the helper module, which stands at the root of the file."""
+        if self.crate is not None:
+            return f"{self.crate}::{MODULE}"
         return "self::" + "super::" * len(self.function.container_info.modules) + MODULE
 
 
-def plan(function: Function, annotation: Annotation, place: Place, aliases: frozenset[str]) -> Plan:
+def plan(
+    function: Function,
+    annotation: Annotation,
+    place: Place,
+    aliases: frozenset[str],
+    crate: str | None = None,
+) -> Plan:
     """Reads what an annotation asks of a function.
 
     Raises `Refused` where no derivative can be generated.
@@ -109,7 +119,7 @@ def plan(function: Function, annotation: Annotation, place: Place, aliases: froz
         raise Refused(f"invalid return activity {returns.value} in {annotation.mode.title} Mode")
     if returns is Activity.DUALV and annotation.width > 1:
         raise Refused("a `Dualv` return has room for one lane only; write `Dual` for `[T; N + 1]`")
-    return Plan(function, annotation, slots, returns, place, aliases)
+    return Plan(function, annotation, slots, returns, place, aliases, crate)
 
 
 def _refuse_unusable(function: Function, annotation: Annotation) -> None:

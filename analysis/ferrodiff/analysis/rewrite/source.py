@@ -11,6 +11,7 @@ from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.rewrite.body import Place, Plan, Refused, attributes, body, plan
 from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits
 from ferrodiff.analysis.rewrite.edits import Replacement, apply, insert, replace_keeping_lines
+from ferrodiff.analysis.rewrite.macros import View, views
 from ferrodiff.analysis.rewrite.support import lints, support_module
 from ferrodiff.analysis.rewrite.types import float_aliases
 from ferrodiff.analysis.signature import derivative_signature
@@ -63,8 +64,10 @@ class Generated:
 
 
 class Rewriter:
-    def __init__(self, text: str, *, shadow_checks: bool, path: str) -> None:
+    def __init__(self, text: str, *, shadow_checks: bool, path: str, view: View | None = None) -> None:
+        """`view`: the text is that of one macro's tokens."""
         self.analysis = analyse(text)
+        self.view = view
         self.source: SourceText = self.analysis.source
         self.data = self.source.data
         self.root = self.analysis.tree.root_node
@@ -80,13 +83,26 @@ class Rewriter:
     def run(self) -> None:
         self.edits += autodiff_edits(self.data, self.root)
         for function in self.analysis.functions:
-            self._function(function)
-        if self.generated:
+            self._function(function if self.view is None else self.view.adapted(function))
+        for view in views(self.data, self.root):
+            self._macro(view)
+        if self.generated and self.view is None:
             for edit, at in forbid_edits(self.data, self.root):
                 self.edits.append(edit)
                 self._note(
                     self.notes, at, "`forbid` became `deny`: generated code must be able to allow its lints"
                 )
+
+    def _macro(self, view: View) -> None:
+        """Takes over what is found in a macro's tokens."""
+        inner = Rewriter(decode(view.data), shadow_checks=self.shadow_checks, path=self.path, view=view)
+        inner.aliases |= self.aliases
+        inner.lints = self.lints
+        inner.run()
+        self.edits += map(view.restored, inner.edits)
+        self.generated += inner.generated
+        self.notes += inner.notes
+        self.refused += inner.refused
 
     def place(self, offset: int) -> Place:
         line, column = self.source.line_col(offset)
@@ -171,7 +187,9 @@ class Rewriter:
     def _derivative(self, function: Function, annotation: Annotation) -> Generated | None:
         place = self.place(annotation.item_span.start)
         try:
-            made = plan(function, annotation, place, self.aliases)
+            if self.view is not None and self.view.hides(function):
+                raise Refused("a macro's repetition in an annotated signature; write the function out")
+            made = plan(function, annotation, place, self.aliases, self.view.crate if self.view else None)
             lines = body(made, shadow_checks=self.shadow_checks)
         except Refused as error:
             self._note(self.refused, annotation.item_span.start, str(error), annotation.name)

@@ -252,8 +252,8 @@ def _advice(message: str) -> str:
     """What rustc cannot know about a message."""
     if message.startswith("cannot find attribute `autodiff"):
         return (
-            "\n   = help: Ferrodiff reads annotations in the file's own text, not in what macros expand to; "
-            "write the annotated function out"
+            "\n   = help: Ferrodiff reads annotations in the text of files and their macros, not in what "
+            "other macros make; write the annotated function out"
         )
     return ""
 
