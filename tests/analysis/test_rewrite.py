@@ -124,10 +124,10 @@ def test_split_lanes_reach_the_core_as_lanes() -> None:
     assert result.count("__fd_call.split::") == 6
 
 
-def test_types_without_floats_are_constant_for_the_core() -> None:
+def test_flags_and_texts_are_constant_for_the_core_and_integers_are_not() -> None:
     text = (
         "use std::autodiff::*;\n#[autodiff_reverse(df, Active, Duplicated, Duplicated, Duplicated, Active)]\n"
-        "fn f(n: usize, t: &mut [[u8; 3]], s: &&str, x: &[f64]) -> f64 { x[0] }\n"
+        "fn f(b: bool, t: &mut [[char; 3]], s: &&str, bits: &[u64]) -> f64 { f64::from_bits(bits[0]) }\n"
     )
     assert request_of(rewrite(text).text)["activities"] == ["Const", "Const", "Const", "Duplicated"]
 

@@ -11,8 +11,7 @@ from ferrodiff.analysis.typetext import strip_reference as strip_reference
 
 _FLOAT_ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*(f16|f32|f64|f128)\s*;")
 _FLOATS = frozenset({"f16", "f32", "f64", "f128"})
-_INTEGERS = {f"{sign}{bits}" for sign in "ui" for bits in (8, 16, 32, 64, 128, "size")}
-_INERT = frozenset({*_INTEGERS, "bool", "char", "str", "String", "()"})
+_INERT = frozenset({"bool", "char", "str", "String", "()"})
 _VEC = re.compile(r"(?:(?:::)?(?:std|alloc)::vec::)?Vec<.*>", re.S)
 _BOXED = re.compile(r"(?:(?:::)?(?:std|alloc)::boxed::)?Box<(\[.*\])>", re.S)
 
@@ -23,7 +22,10 @@ def is_shared(text: str) -> bool:
 
 
 def is_inert(text: str) -> bool:
-    """Whether a type holds integers, flags or text only, behind references, in slices or arrays."""
+    """Whether a type holds flags or text only, behind references, in slices or arrays.
+
+    Integers may be the bits of a float, or an address: what they are only the core can see.
+    """
     text = strip_reference(text.strip())
     if text in _INERT:
         return True
