@@ -5,7 +5,8 @@ from __future__ import annotations
 from ferrodiff.adcore.backend.passes import canonical
 from ferrodiff.adcore.facts.alias import HARMLESS, Alias, Effect
 from ferrodiff.adcore.facts.cfg import Cfg
-from ferrodiff.adcore.facts.memtypes import MemoryTypes, factor, flatten
+from ferrodiff.adcore.facts.layouts import factor, flatten
+from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.instructions import Call, Instruction, Load
 from ferrodiff.adcore.ir.module import Module
 from ferrodiff.adcore.ir.types import ArrayType, StructType, f32, f64, i32, ptr

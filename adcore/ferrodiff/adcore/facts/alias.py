@@ -28,6 +28,7 @@ from ferrodiff.adcore.ir.instructions import (
 )
 from ferrodiff.adcore.ir.types import is_pointer
 from ferrodiff.adcore.ir.values import Argument, Function, Value, uses
+from ferrodiff.adcore.session import global_behind
 
 
 @dataclass(frozen=True)
@@ -121,15 +122,37 @@ class Alias:
                 work.extend(at.operands[1:])
             elif isinstance(at, Cast) and at.opcode in ("bitcast", "addrspacecast"):
                 work.append(at.operands[0])
-            elif (
-                isinstance(at, Constant)
-                and not isinstance(at, GlobalRef)
-                and at.ref in ("null", "poison", "undef")
-            ):
-                continue
-            else:
+            elif isinstance(at, Constant) and not isinstance(at, GlobalRef):
+                behind = global_behind(at)
+                if behind is not None:
+                    work.append(behind)
+            elif not (isinstance(at, Cast) and at.opcode == "inttoptr" and self._is_dangling(at)):
                 found.add(at)
         return found
+
+    def _is_dangling(self, cast: Cast) -> bool:
+        """Whether an address was made of a number that no address and nothing from memory went into."""
+        seen: set[Value] = set()
+        work: list[Value] = [cast.operands[0]]
+        while work:
+            at = work.pop()
+            if at in seen or isinstance(at, Constant):
+                continue
+            seen.add(at)
+            if not isinstance(at, Instruction) or isinstance(at, Load) or at.opcode in ("ptrtoint", "landingpad"):
+                return False
+            if not isinstance(at, Call):
+                work.extend(at.operands)
+            elif any(is_pointer(a.type) for a in at.args):
+                return False
+            elif not self._is_foreign(at):
+                work.extend(at.args)
+        return True
+
+    def _is_foreign(self, call: Call) -> bool:
+        """Whether a callee has no body here (the library's functions on layouts, which know no addresses)."""
+        module = self.function.module
+        return module is not None and call.callee_name in module.declarations
 
     def is_local(self, root: Value) -> bool:
         """Whether a root is memory that this function made: an alloca or a fresh allocation."""

@@ -1,21 +1,32 @@
 """Which bytes of an object hold floats, pointers or integers, found from every typed access to it.
 
-An object's layout repeats with a *stride*: the greatest common divisor of all the steps that its accesses
-are indexed by. Objects that are copied into each other share their evidence. What no access tells is
-unknown, and whoever asks must refuse.
+Objects that are copied into each other, or whose addresses stand in one cell, form a class and share their
+evidence. What no access tells is unknown, and whoever asks must refuse. Layouts are made in `layouts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
-from ferrodiff.adcore.ir.constants import Constant, ConstInt, GlobalRef
+from ferrodiff.adcore.facts.layouts import (
+    ANYWHERE,
+    Access,
+    Cells,
+    Layout,
+    Place,
+    Typing,
+    flatten,
+    is_strong,
+    settle,
+    step_of,
+)
+from ferrodiff.adcore.ir.constants import Constant, ConstExpr, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Call,
+    ExtractValue,
     Freeze,
     GetElementPtr,
     Instruction,
@@ -24,43 +35,9 @@ from ferrodiff.adcore.ir.instructions import (
     Select,
     Store,
 )
-from ferrodiff.adcore.ir.types import (
-    ArrayType,
-    FloatType,
-    IntType,
-    PointerType,
-    StructType,
-    Type,
-    VectorType,
-    ptr,
-)
+from ferrodiff.adcore.ir.types import FloatType, IntType, PointerType, Type, ptr
 from ferrodiff.adcore.ir.values import Function, Value
-
-
-@dataclass
-class Layout:
-    """Scalars by offset, repeating every ``stride`` bytes (0: not repeating). ``conflict`` spoils it."""
-
-    stride: int = 0
-    cells: dict[int, Type] = field(default_factory=dict)
-    conflict: bool = False
-
-    def kind_at(self, offset: int) -> Type | None:
-        """The scalar that starts at an offset, if known."""
-        return self.cells.get(offset % self.stride if self.stride else offset)
-
-
-ANYWHERE = -(1 << 60)
-"""The offset of an access of which no offset is known."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """A scalar of ``type`` at ``offset`` plus multiples of ``stride``; ``ANYWHERE`` if that is not known."""
-
-    offset: int
-    stride: int
-    type: Type
+from ferrodiff.adcore.session import global_behind
 
 
 class MemoryTypes:
@@ -80,9 +57,14 @@ class MemoryTypes:
         self.callee = callee
         self.alias = alias
         self.layout = layout
-        self._accesses: dict[Value, list[Access]] = {}
-        self._link: dict[Value, Value] = {}
-        self._layouts: dict[Value, Layout] = {}
+        self._accesses: dict[Value, dict[Access, None]] = {}
+        self._link: dict[Value, tuple[Value, Place]] = {}
+        self._members: dict[Value, list[Value]] = {}
+        self._wobble: dict[Value, int] = {}
+        """Bytes by which objects of one class may be shifted against each other."""
+        self._layouts: dict[tuple[Value, Place], Layout] = {}
+        self._known: dict[Value, list[Access]] = {}
+        self._held: dict[Load, bool] = {}
         self._pointees: dict[Value, dict[int, Value]] = {}
         for block in alias.cfg.order:
             for insn in block.instructions:
@@ -96,76 +78,118 @@ class MemoryTypes:
         for root in self.alias.roots(pointer):
             if _is_nowhere(root):
                 continue
-            each = self._layout_of_class(self._find(root))
+            each = self._layout_from(root)
             if found is not None and (each.cells != found.cells or each.stride != found.stride):
                 return None
             found = each
         return None if found is None or found.conflict else found
 
-    def scalars(self, pointer: Value, size: int, align: int | None = None) -> list[tuple[int, Type]] | None:
+    def scalars(
+        self, pointer: Value, size: int, align: int | None = None, one_array: bool = False
+    ) -> Cells | None:
         """Offsets (from ``pointer``) and types of the floats and pointers in ``size`` bytes.
 
         Integers are left out. ``None`` if any byte that is neither is not known to be an integer's. ``align`` is
-        what is known of the pointer's alignment.
+        what is known of the pointer's alignment; ``one_array`` as in `Typing.cells`.
         """
         place = _aligned(self._place(pointer), align)
+        if place is None:
+            return None
         found = self.layout_of(pointer)
-        if place is None or found is None or not found.cells:
-            return None
-        start, step = place
-        if found.stride == 0 and step:
-            return None
-        if found.stride and step % found.stride:
-            return self._uniform(found, start, step, size)
-        return self._read(found, start, size)
+        cells: Cells | None = None
+        if found is not None and found.cells:
+            if found.stride and place.step % found.stride:
+                cells = found.read_any_phase(place, size, self.layout)
+            elif found.stride or not place.step:
+                cells = found.read(place.offset, size, self.layout)
+        return self._typed(pointer, size, align, one_array) if cells is None else cells
 
-    def pattern(self, pointer: Value, align: int | None = None) -> tuple[int, list[tuple[int, Type]]] | None:
-        """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length."""
+    def pattern(
+        self, pointer: Value, align: int | None = None, period: int = 1
+    ) -> tuple[int, Cells] | None:
+        """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length.
+
+        The length is known to be a multiple of ``period``.
+        """
         found = self.layout_of(pointer)
         place = _aligned(self._place(pointer), align)
-        if found is None or not found.cells or place is None or found.stride == 0:
+        if place is None:
             return None
-        if place[1] % found.stride:
-            cells = self._uniform(found, place[0], place[1], found.stride)
-        else:
-            cells = self._read(found, place[0], found.stride)
-        return None if cells is None else (found.stride, cells)
-
-    def _uniform(self, found: Layout, start: int, step: int, size: int) -> list[tuple[int, Type]] | None:
-        """The scalars where the phase is unknown: only if every phase looks the same."""
-        stride = gcd(found.stride, step)
-        kinds = {found.cells.get(o) for o in range(start % stride, found.stride, stride)}
-        width = self.layout.store_size(next(iter(found.cells.values())))
-        if len(kinds) != 1 or None in kinds or width != stride:
-            return None
-        return self._read(found, start, size)
-
-    def _read(self, found: Layout, start: int, size: int) -> list[tuple[int, Type]] | None:
-        cells: list[tuple[int, Type]] = []
-        offset = 0
-        while offset < size:
-            kind = found.kind_at(start + offset)
-            if kind is None:
-                if self._is_padding(found, start + offset):
-                    offset += 1
-                    continue
-                return None
-            width = self.layout.store_size(kind)
-            if offset + width > size:
-                return None
-            if isinstance(kind, (FloatType, PointerType)):
-                cells.append((offset, kind))
-            offset += width
-        return cells
-
-    def _is_padding(self, found: Layout, offset: int) -> bool:
-        """Bytes nobody ever reads or writes as a scalar, in an object whose every access is seen."""
-        return False
+        cells: Cells | None = None
+        if found is not None and found.cells and found.stride:
+            if place.step % found.stride:
+                cells = found.read_any_phase(place, found.stride, self.layout)
+            else:
+                cells = found.read(place.offset, found.stride, self.layout)
+            if cells is not None:
+                return found.stride, cells
+        cells = self._typed(pointer, period, align, True)
+        return None if cells is None else (period, cells)
 
     def only_integers(self, pointer: Value) -> bool:
         """Whether nothing but integers was ever seen in the objects behind a pointer (or nothing at all)."""
         found = self.layout_of(pointer)
         return found is None or all(isinstance(t, IntType) for t in found.cells.values())
+
+    def holds(self, pointer: Value, kind: type[Type]) -> bool:
+        """Whether scalars of a kind were seen anywhere in the objects behind a pointer."""
+        roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
+        return any(isinstance(a.type, kind) for r in roots for a in self.accesses_of(r))
+
+    def only_floats(self, kind: Type, *pointers: Value) -> bool:
+        """Whether all floats ever seen behind some pointers are of one kind, at multiples of its size."""
+        width = self.layout.store_size(kind)
+        leaders = {self._find(r)[0] for p in pointers for r in self.alias.roots(p) if not _is_nowhere(r)}
+        members = (m for leader in leaders for m in self._members.get(leader, (leader,)))
+        floats = [a for m in members for a in self._accesses.get(m, ()) if isinstance(a.type, FloatType)]
+        return all(
+            a.type is kind and (a.offset == ANYWHERE or gcd(a.offset, a.stride) % width == 0) for a in floats
+        )
+
+    def is_made_here(self, pointer: Value) -> bool:
+        """Whether all memory that shares its layout with a pointer's was made by this function."""
+        roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
+        return all(self._is_made_here(self._find(r)[0]) for r in roots)
+
+    def _is_made_here(self, leader: Value) -> bool:
+        for member in self._members.get(leader, (leader,)):
+            origin = member.operands[0] if isinstance(member, ExtractValue) else member
+            constant = isinstance(origin, GlobalRef) and self._is_constant(origin)
+            if not (constant or isinstance(origin, (_Pointee, Load)) or self.alias.is_local(origin)):
+                return False
+            if isinstance(origin, Load) and not self._is_held_here(origin):
+                return False
+        return True
+
+    def _is_constant(self, root: GlobalRef) -> bool:
+        module = self.alias.function.module
+        found = module.globals.get(root.name) if module is not None else None
+        return found is not None and found.is_constant
+
+    def _is_held_here(self, load: Load) -> bool:
+        """Whether an address was read from memory that this function made."""
+        known = self._held.get(load)
+        if known is None:
+            self._held[load] = True
+            roots = self.alias.roots(load.pointer)
+            known = self._held[load] = all(
+                self._is_held_here(r) if isinstance(r, Load) else self.alias.is_local(r) for r in roots
+            )
+        return known
+
+    def _typed(self, pointer: Value, size: int, align: int | None, one_array: bool) -> Cells | None:
+        """What the single accesses tell, where the layout as a whole tells nothing."""
+        place = self._place(pointer)
+        if place is None or not place.up:
+            place = _aligned(place, align)
+        if place is None:
+            return None
+        roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
+        accesses = [a for r in roots for a in self.accesses_of(r)]
+        if not any(is_strong(a.type) for a in accesses):
+            return None
+        complete = self.is_made_here(pointer)
+        return Typing(accesses, self.layout).cells(place, size, one_array=one_array, complete=complete)
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -194,9 +218,7 @@ class MemoryTypes:
                 for access in accesses:
                     self._add_access(argument, access)
         elif isinstance(insn, (Phi, Select)) and isinstance(insn.type, PointerType):
-            roots = list(self.alias.roots(insn))
-            for other in roots[1:]:
-                self._union(roots[0], other)
+            self._join_choices(insn)
 
     def _add(self, pointer: Value, type: Type, align: int | None) -> None:
         for offset, scalar in flatten(type, self.layout):
@@ -207,16 +229,30 @@ class MemoryTypes:
         for root in self.alias.roots(pointer):
             if _is_nowhere(root):
                 continue
-            known = self._accesses.setdefault(root, [])
+            known = self._accesses.setdefault(root, {})
             if place is None or access.offset == ANYWHERE:
-                known.append(Access(ANYWHERE, 0, access.type))
+                known[Access(ANYWHERE, 0, access.type)] = None
             else:
-                known.append(Access(place[0] + access.offset, gcd(place[1], access.stride), access.type))
+                known[access.seen_from(place)] = None
 
     def accesses_of(self, root: Value) -> list[Access]:
-        """All typed accesses to the objects that a root's memory shares its layout with."""
-        leader = self._find(root)
-        return [a for r, found in self._accesses.items() if self._find(r) is leader for a in found]
+        """All typed accesses to the objects that a root's memory shares its layout with, seen from the root."""
+        leader, place = self._find(root)
+        back = Place(-place.offset, place.step, place.step == 0)
+        return list(dict.fromkeys(a.seen_from(back) for a in self._class_accesses(leader)))
+
+    def _class_accesses(self, leader: Value) -> list[Access]:
+        found = self._known.get(leader)
+        if found is None:
+            extra = Place(0, self._wobble.get(leader, 0), not self._wobble.get(leader, 0))
+            found = self._known[leader] = list(
+                dict.fromkeys(
+                    a.seen_from(self._find(r)[1].shifted(extra))
+                    for r in self._members.get(leader, (leader,))
+                    for a in self._accesses.get(r, ())
+                )
+            )
+        return found
 
     def _evidence(self, load: Load) -> Type | None:
         """What a load tells of its memory.
@@ -245,45 +281,54 @@ class MemoryTypes:
         """More evidence: scalars at offsets from a pointer."""
         for offset, kind in cells:
             self._add_access(pointer, Access(offset, 0, kind), align)
-        self._layouts.clear()
+        self._forget()
 
     def _join_copy(self, to: Value, source: Value) -> None:
-        for a in self.alias.roots(to):
-            for b in self.alias.roots(source):
-                self._union(a, b)
+        a, b = self._place(to), self._place(source)
+        for x in self.alias.roots(to):
+            for y in self.alias.roots(source):
+                self._union(x, a, y, b)
 
-    def _place(self, pointer: Value) -> tuple[int, int] | None:
-        """``(offset, step)`` from the root: a constant plus multiples of ``step``; ``None`` if unknown."""
+    def _join_choices(self, insn: Phi | Select) -> None:
+        """What one pointer may point at is of one layout."""
+        operands = insn.operands if isinstance(insn, Phi) else insn.operands[1:]
+        choices = [v for v in operands if insn not in self.chain(v)]
+        places = [(root, self._place(v)) for v in choices for root in self.alias.roots(v)]
+        for root, place in places[1:]:
+            if root is not places[0][0]:
+                self._union(*places[0], root, place)
+
+    def _place(self, pointer: Value) -> Place | None:
+        """Where in its root's object a pointer points; ``None`` if unknown."""
         return self._place_within(pointer, set())
 
-    def _place_within(self, pointer: Value, seen: set[Value]) -> tuple[int, int] | None:
+    def _place_within(self, pointer: Value, seen: set[Value]) -> Place | None:
         if isinstance(pointer, GetElementPtr):
             inner = self._place_within(pointer.base, seen)
-            if inner is None:
-                return None
-            offset, step = _gep_place(pointer, self.layout)
-            return inner[0] + offset, gcd(inner[1], step)
+            return None if inner is None else inner.shifted(step_of(pointer, self.layout))
         if isinstance(pointer, (Phi, Select)):
             if pointer in seen:
-                return 0, 0
+                return Place(0)
             return self._merge(pointer, seen | {pointer})
-        return 0, 0
+        inside = isinstance(pointer, ConstExpr) and global_behind(pointer) is not None
+        return None if inside else Place(0)
 
-    def _merge(self, pointer: Phi | Select, seen: set[Value]) -> tuple[int, int] | None:
+    def _merge(self, pointer: Phi | Select, seen: set[Value]) -> Place | None:
         operands = pointer.operands if isinstance(pointer, Phi) else pointer.operands[1:]
-        places = []
+        places: list[tuple[Place, bool]] = []
         for operand in operands:
             inner = self._place_within(operand, seen)
             if inner is None:
                 return None
             places.append((inner, pointer in self.chain(operand)))
-        starts = [p for p, cyclic in places if not cyclic]
-        first = starts[0][0] if starts else 0
-        step = 0
-        for (offset, inner_step), cyclic in places:
-            step = gcd(step, inner_step)
-            step = gcd(step, abs(offset) if cyclic else abs(offset - first))
-        return first, step
+        starts = [p.offset for p, cyclic in places if not cyclic]
+        first = min(starts, default=0)
+        step, up = 0, True
+        for place, cyclic in places:
+            moved = place.offset if cyclic else place.offset - first
+            step = gcd(step, place.step, abs(moved))
+            up = up and place.up and moved >= 0
+        return Place(first, step, up)
 
     def chain(self, pointer: Value) -> Iterator[Value]:
         """A pointer and what it is offset from, through ``getelementptr`` only."""
@@ -295,76 +340,87 @@ class MemoryTypes:
 
     # -- classes -------------------------------------------------------------------------------------------
 
-    def _find(self, root: Value) -> Value:
+    def _find(self, root: Value) -> tuple[Value, Place]:
+        """The leader of a root's class, and where in the leader's object the root's begins."""
+        place = Place(0)
         while root in self._link:
-            root = self._link[root]
-        return root
+            root, more = self._link[root]
+            place = place.shifted(more)
+        return root, place
 
-    def _union(self, a: Value, b: Value) -> None:
-        work = [(a, b)]
+    def _union(self, a: Value, a_place: Place | None, b: Value, b_place: Place | None) -> None:
+        """The bytes at a place of one object and those at a place of another are of one layout."""
+        work: list[tuple[Value, Place | None, Value, Place | None]] = [(a, a_place, b, b_place)]
         while work:
-            a, b = (self._find(v) for v in work.pop())
-            if a is b or _is_nowhere(a) or _is_nowhere(b):
+            a, a_place, b, b_place = work.pop()
+            if _is_nowhere(a) or _is_nowhere(b):
                 continue
-            self._link[a] = b
-            self._layouts.clear()
-            targets = self._pointees.setdefault(b, {})
-            for offset, target in self._pointees.pop(a, {}).items():
-                if offset in targets:
-                    work.append((target, targets[offset]))
+            leader, at = self._find(a)
+            other, other_at = self._find(b)
+            apart = _difference(at, a_place, other_at, b_place)
+            self._forget()
+            if leader is other:
+                self._wobble[other] = gcd(self._wobble.get(other, 0), apart.offset, apart.step)
+                continue
+            self._link[leader] = other, apart
+            self._wobble[other] = gcd(self._wobble.get(other, 0), self._wobble.pop(leader, 0))
+            self._members.setdefault(other, [other]).extend(self._members.pop(leader, [leader]))
+            targets = self._pointees.setdefault(other, {})
+            for offset, target in self._pointees.pop(leader, {}).items():
+                near = _cell(apart.shifted(Place(offset)), self._wobble[other])
+                if near in targets:
+                    work.append((target, Place(0), targets[near], Place(0)))
                 else:
-                    targets[offset] = target
+                    targets[near] = target
 
     def _point(self, place: Value, value: Value) -> None:
         """Memory at ``place`` holds ``value``: all that is stored in or loaded from one cell is one class."""
-        where = self._place(place)
+        where, inside = self._place(place), self._place(value)
         if where is None:
             return
-        offset = where[0] % where[1] if where[1] else where[0]
         for root in self.alias.roots(place):
             if _is_nowhere(root):
                 continue
-            target = self._pointees.setdefault(self._find(root), {}).setdefault(offset, _Pointee())
+            leader, at = self._find(root)
+            cell = _cell(at.shifted(where), self._wobble.get(leader, 0))
+            target = self._pointees.setdefault(leader, {}).setdefault(cell, _Pointee())
             for origin in self.alias.roots(value):
-                self._union(origin, target)
+                self._union(origin, inside, target, Place(0))
 
-    def _layout_of_class(self, leader: Value) -> Layout:
-        found = self._layouts.get(leader)
+    def _forget(self) -> None:
+        self._layouts.clear()
+        self._known.clear()
+
+    def _layout_from(self, root: Value) -> Layout:
+        key = self._find(root)
+        found = self._layouts.get(key)
         if found is None:
-            members = [r for r in self._accesses if self._find(r) is leader]
-            accesses = [a for r in members for a in self._accesses[r]]
-            found = self._layouts[leader] = self._settle(accesses)
+            found = self._layouts[key] = settle(self.accesses_of(root), self.layout)
         return found
 
-    def _settle(self, accesses: list[Access]) -> Layout:
-        result = Layout()
-        for access in accesses:
-            result.stride = gcd(result.stride, access.stride)
-        kinds = {a.type for a in accesses}
-        if len(kinds) == 1:
-            only = next(iter(kinds))
-            width = self.layout.store_size(only)
-            steps = (s for a in accesses for s in (a.offset, a.stride))
-            if all(a.offset != ANYWHERE for a in accesses) and all(s % width == 0 for s in steps):
-                return Layout(width, {0: only})
-        for access in accesses:
-            if access.offset == ANYWHERE or (access.offset < 0 and not result.stride):
-                result.conflict = True
-            offset = access.offset % result.stride if result.stride else access.offset
-            before = result.cells.setdefault(offset, access.type)
-            if before is not access.type:
-                result.cells[offset] = _stronger(before, access.type)
-                result.conflict = result.conflict or result.cells[offset] is _CLASH
-        return result
+
+def _difference(at: Place, a: Place | None, other_at: Place, b: Place | None) -> Place:
+    """Where the first leader's object begins in the second's, if ``a`` of the one is ``b`` of the other."""
+    if a is None or b is None:
+        return Place(0, 1, False)
+    step = gcd(at.step, a.step, other_at.step, b.step)
+    return Place(other_at.offset + b.offset - at.offset - a.offset, step, step == 0)
 
 
-def _aligned(place: tuple[int, int] | None, align: int | None) -> tuple[int, int] | None:
+def _cell(place: Place, wobble: int) -> int:
+    """What names a cell of a class: its offset, or its phase."""
+    step = gcd(place.step, wobble)
+    return place.offset % step if step else place.offset
+
+
+def _aligned(place: Place | None, align: int | None) -> Place | None:
     """A place made more precise by alignment: objects begin at multiples of their scalars' alignment."""
     if align is None or align < 2:
         return place
     if place is None:
-        return 0, align
-    return (0, align) if place[1] and align % place[1] == 0 and align != place[1] else place
+        return Place(0, align, False)
+    known = place.step and align % place.step == 0 and align != place.step
+    return Place(0, align, False) if known else place
 
 
 def copied_from(value: Value) -> list[Load] | None:
@@ -403,73 +459,3 @@ class _Pointee(Value):
 def _is_nowhere(root: Value) -> bool:
     """Null and dangling addresses: no memory is behind them."""
     return isinstance(root, Constant) and not isinstance(root, GlobalRef)
-
-
-_CLASH = StructType(())
-
-
-def _stronger(a: Type, b: Type) -> Type:
-    """Of an integer-typed and a float- or pointer-typed access of one cell, the latter tells the type."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, (FloatType, PointerType)) and not isinstance(other, (FloatType, PointerType)):
-            return one
-    return _CLASH
-
-
-def _gep_place(gep: GetElementPtr, layout: DataLayout) -> tuple[int, int]:
-    total, step = 0, 0
-    at = gep.source_type
-    for k, index in enumerate(gep.operands[1:]):
-        if k == 0:
-            size = layout.size_of(at)
-        elif isinstance(index, ConstInt) and isinstance(layout.resolve(at), StructType):
-            offset, at = layout.field_at(at, index.value)
-            total += offset
-            continue
-        else:
-            _, at = layout.field_at(at, 0)
-            size = layout.size_of(at)
-        if isinstance(index, ConstInt):
-            total += index.value * size
-        else:
-            step = gcd(step, size * factor(index))
-    return total, step
-
-
-def factor(value: Value, depth: int = 6) -> int:
-    """A number that divides an integer value, as far as its computation shows."""
-    if isinstance(value, ConstInt):
-        return abs(value.value)
-    if not isinstance(value, Instruction) or depth == 0:
-        return 1
-    parts = [factor(v, depth - 1) for v in value.operands] if value.opcode in _FACTORED else []
-    last = value.operands[-1] if value.operands else None
-    if value.opcode == "mul":
-        return parts[0] * parts[1]
-    if value.opcode == "shl" and isinstance(last, ConstInt):
-        return parts[0] << last.value
-    if value.opcode in ("add", "sub"):
-        return gcd(parts[0], parts[1])
-    if value.opcode in ("sext", "zext", "freeze"):
-        return parts[0]
-    if value.opcode == "and" and isinstance(last, ConstInt):
-        return max(parts[0], last.value & -last.value)
-    if value.opcode == "select":
-        return gcd(factor(value.operands[1], depth - 1), factor(value.operands[2], depth - 1))
-    return 1
-
-
-_FACTORED = frozenset(["mul", "shl", "add", "sub", "sext", "zext", "freeze", "and"])
-
-
-def flatten(type: Type, layout: DataLayout) -> list[tuple[int, Type]]:
-    """The scalars of a type and their byte offsets."""
-    resolved = layout.resolve(type)
-    if isinstance(resolved, StructType):
-        parts = zip(layout.offsets(resolved), resolved.fields, strict=True)
-        return [(o + inner, s) for o, f in parts for inner, s in flatten(f, layout)]
-    if isinstance(resolved, (ArrayType, VectorType)):
-        size = layout.size_of(resolved.element)
-        inner_cells = flatten(resolved.element, layout)
-        return [(k * size + o, s) for k in range(resolved.count) for o, s in inner_cells]
-    return [(0, resolved)]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.facts.layouts import factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_int, poison, zero
+from ferrodiff.adcore.ir.constants import Constant, ConstInt, GlobalRef, const_int, poison, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -59,6 +60,7 @@ class Augmented:
         width: int,
         generated_call: Callable[[Call], None],
         is_ours: Callable[[Value], bool],
+        is_plain: Callable[[Value, Value], bool],
     ) -> None:
         self.session = session
         self.function = function
@@ -69,6 +71,7 @@ class Augmented:
         self.width = width
         self.generated_call = generated_call
         self.is_ours = is_ours
+        self.is_plain = is_plain
         self.layout: DataLayout = session.module.datalayout
         self.builder = Builder(function)
         self.shadow: dict[Value, Lane] = {}
@@ -205,19 +208,23 @@ class Augmented:
         if to not in self.activity.varied:
             return
         near, far = alignment(insn, 0), alignment(insn, 1)
-        cells = self.memory.pattern(to, near) or self.memory.pattern(source, far)
+        size = insn.args[2]
+        period = factor(size)
+        cells = self.memory.pattern(to, near, period) or self.memory.pattern(source, far, period)
         if cells is not None and not any(isinstance(t, PointerType) for _, t in cells[1]):
             return
-        size = insn.args[2]
         scalars = None
         if isinstance(size, ConstInt):
-            scalars = self.memory.scalars(to, size.value, near) or self.memory.scalars(
-                source, size.value, far
-            )
+            scalars = self.memory.scalars(to, size.value, near, True)
+            if scalars is None:
+                scalars = self.memory.scalars(source, size.value, far, True)
             if scalars is not None and not any(isinstance(t, PointerType) for _, t in scalars):
                 return
         if scalars is None:
             if cells is None and not self._ever_holds_pointers(to) and not self._ever_holds_pointers(source):
+                return
+            if self.is_plain(to, source):
+                self._copy_all(insn)
                 return
             raise self.session.refuse(
                 "memory that holds references is copied, and where they lie is not known", insn
@@ -226,9 +233,11 @@ class Augmented:
         for k in range(self.width):
             scratch = Block("copy")
             builder = Builder(self.function, scratch)
-            moved = []
+            moved: list[tuple[int, Value]] = []
             for offset, kind in scalars:
-                if isinstance(kind, PointerType):
+                if isinstance(kind, PointerType) and source not in self.activity.varied:
+                    moved.append((offset, zero(kind)))
+                elif isinstance(kind, PointerType):
                     place = builder.ptradd(self.of(source)[k], offset)
                     moved.append((offset, builder.load(kind, place, 1)))
             for offset, value in moved:
@@ -237,9 +246,24 @@ class Augmented:
                 insert_after(after, each)
                 after = each
 
+    def _copy_all(self, insn: Call) -> None:
+        """Copy whole shadows: in the forward sweep they hold nothing but shadow pointers and zeros."""
+        after: Instruction = insn
+        for k in range(self.width):
+            copy: Instruction
+            if insn.args[1] in self.activity.varied:
+                copy = insn.copy()
+                copy.operands[:2] = [self.of(p)[k] for p in insn.args[:2]]
+                copy.metadata = {}
+            else:
+                scratch = Block("clear")
+                Builder(self.function, scratch).memset(self.of(insn.args[0])[k], 0, insn.args[2])
+                (copy,) = scratch.instructions
+            insert_after(after, copy)
+            after = copy
+
     def _ever_holds_pointers(self, pointer: Value) -> bool:
-        found = self.memory.layout_of(pointer)
-        return found is not None and any(isinstance(t, PointerType) for t in found.cells.values())
+        return self.memory.holds(pointer, PointerType)
 
     def _fill(self, insn: Call) -> None:
         to = insn.args[0]
@@ -289,7 +313,8 @@ class Augmented:
             self.has_frees = True
             return
         for root in self.alias.roots(pointer):
-            if not self.is_ours(root):
+            # Statics are never freed: an empty table's static stand-in is told apart at run time.
+            if not isinstance(root, GlobalRef) and not self.is_ours(root):
                 raise self.session.refuse(
                     "memory that the function was given is freed or reallocated",
                     insn,

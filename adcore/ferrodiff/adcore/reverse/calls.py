@@ -8,6 +8,7 @@ sweep, when the seeds are known, and the stores are made after it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, GlobalRef
 from ferrodiff.adcore.ir.instructions import Call, ExtractValue, GetElementPtr, Instruction, Invoke, Load
-from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, ptr, void
+from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, f64, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes
 from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type, produced
@@ -28,6 +29,7 @@ from ferrodiff.adcore.session import Session
 
 if TYPE_CHECKING:
     from ferrodiff.adcore.facts.alias import Alias
+    from ferrodiff.adcore.facts.memtypes import MemoryTypes
 
 
 @dataclass(frozen=True)
@@ -92,16 +94,16 @@ class CallFacts:
         session: Session,
         wanted: Wanted,
         derive: Callable[[Wanted], Derivative],
-        recursive: frozenset[str],
         alias: Alias,
+        memory: MemoryTypes,
         late: Suffix | None,
         const_ranges: tuple[tuple[int, int], ...] | None = None,
     ) -> None:
         self.session = session
         self.wanted = wanted
         self.derive = derive
-        self.recursive = recursive
         self.alias = alias
+        self.memory = memory
         self.late = late
         self.const_ranges = const_ranges
         self._ours: dict[Value, bool] = {}
@@ -152,6 +154,20 @@ class CallFacts:
         if isinstance(root, Load):
             return all(self.is_ours(r) for r in self.alias.roots(root.pointer))
         return isinstance(root, Call)
+
+    def is_plain(self, to: Value, source: Value) -> bool:
+        """Whether memory of unknown layout can be copied word by word (see `Shuttle.words`)."""
+        known = self.memory.only_floats(f64, to, source)
+        made_here = self.memory.is_made_here(to) and self.memory.is_made_here(source)
+        return known and (made_here or (self._owns(to) and self._owns(source) and not self._has_small_floats()))
+
+    def _has_small_floats(self) -> bool:
+        """Whether memory anywhere in the module holds floats that are no `f64`."""
+        known = self.session.facts.get("small floats")
+        if known is None:
+            found = re.search(r"(?:load|store|x) (?:float|half|fp128)\b", self.session.module.text)
+            known = self.session.facts["small floats"] = found is not None
+        return bool(known)
 
     def argument_leaves(self, call: Call, activity: Activity) -> list[list[Path]]:
         """For every argument the floats in it that get gradients."""
@@ -220,6 +236,10 @@ class CallSweep:
     def is_generated(self, call: Call) -> bool:
         """Whether the callee has a body that is differentiated."""
         return self.facts.is_generated(call)
+
+    def is_plain(self, to: Value, source: Value) -> bool:
+        """See `CallFacts.is_plain`."""
+        return self.facts.is_plain(to, source)
 
     def may_drop(self, pointer: Value) -> bool:
         """See `CallFacts.may_drop`."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ferrodiff.adcore.facts.alias import HARMLESS, UNKNOWN, Alias, Effect
 from ferrodiff.adcore.facts.cfg import Cfg
-from ferrodiff.adcore.facts.memtypes import Access, MemoryTypes
+from ferrodiff.adcore.facts.layouts import Access
+from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, clone_function
@@ -16,10 +17,11 @@ from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, R
 from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i64, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes, Tangent
-from ferrodiff.adcore.request import Request
+from ferrodiff.adcore.request import ArgumentRange, Request
 from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
+from ferrodiff.adcore.reverse.byvalue import settle_by_value
 from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
@@ -67,6 +69,8 @@ class Thunk:
     args_size: int
     result_size: int
     seeded: bool
+    by_value: tuple[ArgumentRange, ...] = ()
+    """Parameters whose gradient is returned by value."""
 
 
 class Deriver:
@@ -101,7 +105,8 @@ class Deriver:
     def derive_thunk(self, thunk: Function, request: Request) -> Derivative:
         """The derivative of a thunk: `void (args, args shadow.., result, result shadow..)`, packed by lanes."""
         seeded = request.result_activity not in ("None", "Const")
-        special = Thunk(request.const_ranges, request.args_size, request.result_size, seeded)
+        by_value = tuple(a for a in request.arguments if a.activity.startswith("Active"))
+        special = Thunk(request.const_ranges, request.args_size, request.result_size, seeded, by_value)
         dropped = frozenset() if seeded else frozenset({1})
         wanted = Wanted(thunk.name, (True, seeded), False, dropped)
         return Building(self, wanted, thunk, special).run()
@@ -172,7 +177,7 @@ class Building:
         self.memory = MemoryTypes(self.function, self.alias, self.layout, self.deriver.callee_types)
         derivative = self._declare(shape)
         facts = CallFacts(
-            self.session, self.wanted, self.deriver.derive, frozenset(), self.alias, late, self._ranges()
+            self.session, self.wanted, self.deriver.derive, self.alias, self.memory, late, self._ranges()
         )
         active = [a for a, flag in zip(self.parameters, self.wanted.active, strict=True) if flag]
         self.activity = Activity(self.alias, self.memory, active, self.wanted.returns, facts)
@@ -193,6 +198,7 @@ class Building:
             self.deriver.width,
             lambda call: calls.forward(call),
             facts.is_ours,
+            facts.is_plain,
         )
         recall = Recall(shape, self.alias, self.slots, tape, augmented.twin, lanes.builder)
         recall.shadowed = augmented.shadow
@@ -357,6 +363,10 @@ class Building:
                 place = GetElementPtr(ptr, i8, [shadow, const_int(i64, lane * size)])
                 lanes.append(self.forward_frame.add(place, "lane"))
             augmented.shadow[argument] = tuple(lanes)
+        shadows = augmented.shadow[values]
+        settle_by_value(
+            self.session, self.memory, values, shadows, self.thunk.by_value, self.forward_frame
+        )
 
     def _add_seeds(self, derivative: Derivative, lanes: Lanes) -> dict[Path, Tangent]:
         seeds: dict[Path, Tangent] = {}

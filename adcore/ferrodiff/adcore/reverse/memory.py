@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ferrodiff.adcore.facts.layouts import factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
@@ -254,9 +255,9 @@ class MemorySweep:
         size = insn.args[2]
         if not isinstance(size, ConstInt):
             return None
-        found = self.types.scalars(insn.args[0], size.value, alignment(insn, 0))
+        found = self.types.scalars(insn.args[0], size.value, alignment(insn, 0), True)
         if found is None:
-            found = self.types.scalars(insn.args[source], size.value, alignment(insn, source))
+            found = self.types.scalars(insn.args[source], size.value, alignment(insn, source), True)
         return None if found is None else [(o, t) for o, t in found if isinstance(t, FloatType)]
 
     def _copy(self, insn: Call, move: bool) -> None:
@@ -268,19 +269,25 @@ class MemorySweep:
             for s, d in zip(origin, targets, strict=True):
                 self._unrolled(s, d, cells)
             return
-        pattern = self.types.pattern(to, alignment(insn, 0)) or self.types.pattern(source, alignment(insn, 1))
+        period = factor(size)
+        pattern = self.types.pattern(to, alignment(insn, 0), period)
         if pattern is None:
+            pattern = self.types.pattern(source, alignment(insn, 1), period)
+        if pattern is None and not self.calls.is_plain(to, source):
             raise self.session.refuse(
                 "memory is copied, and which of its bytes are floats is not known",
                 insn,
                 help="copy element by element, or read some element through its own type in this function",
             )
-        stride, scalars = pattern
-        floats = tuple((o, t) for o, t in scalars if isinstance(t, FloatType))
         bytes_ = self.recall.value(size)
+        floats = () if pattern is None else tuple((o, t) for o, t in pattern[1] if isinstance(t, FloatType))
         for s, d in zip(origin, targets, strict=True):
-            name = self.shuttle.copy(stride, floats, has_source=s is not None, move=move)
-            if floats:
+            name = (
+                self.shuttle.words(has_source=s is not None)
+                if pattern is None
+                else self.shuttle.copy(pattern[0], floats, has_source=s is not None, move=move)
+            )
+            if floats or pattern is None:
                 self.builder.call(name, void, [s if s is not None else d, d, bytes_])
 
     def _unrolled(self, source: Value | None, to: Value, cells: list[tuple[int, FloatType]]) -> None:

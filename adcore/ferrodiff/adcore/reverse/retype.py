@@ -12,7 +12,7 @@ from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_expr, zero
+from ferrodiff.adcore.ir.constants import Constant, ConstExpr, ConstInt, const_expr, poison, zero
 from ferrodiff.adcore.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, Store
 from ferrodiff.adcore.ir.types import PointerType, i64, ptr
 from ferrodiff.adcore.ir.values import Function, uses
@@ -166,8 +166,10 @@ def _retype_web(function: Function, web: set[Value]) -> None:
             return new[value]
         if isinstance(value, Cast) and value.opcode == "ptrtoint":
             return value.operands[0]
-        if isinstance(value, ConstInt):
-            return zero(ptr) if value.value == 0 else _constant_address(value)
+        if isinstance(value, ConstExpr) and value.opcode == "ptrtoint":
+            return value.operands[0]
+        if isinstance(value, Constant):
+            return _constant_address(value)
         return value
 
     for copy in new.values():
@@ -183,7 +185,11 @@ def _retype_web(function: Function, web: set[Value]) -> None:
         _replace(function, node, back)
 
 
-def _constant_address(value: ConstInt) -> Value:
+def _constant_address(value: Constant) -> Value:
+    if isinstance(value, ConstInt) and value.value == 0:
+        return zero(ptr)
+    if not isinstance(value, (ConstInt, ConstExpr)):
+        return poison(ptr)
     return const_expr(ptr, f"inttoptr ({value.operand} to ptr)", "inttoptr", [value])
 
 
