@@ -50,7 +50,41 @@ fn constant(u: f64) -> f64 {
     u * u
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    Circle(f64),
+    Rectangle(f64, f64),
+    Nothing,
+}
+
+#[autodiff_reverse(area_vjp, Active, Active)]
+fn area(shape: Shape) -> f64 {
+    match shape {
+        Shape::Circle(r) => r * r,
+        Shape::Rectangle(a, b) => a * b,
+        Shape::Nothing => 0.0,
+    }
+}
+
+#[autodiff_reverse(optional_vjp, Active, Active, Active)]
+fn optional(x: Option<f64>, power: i32) -> f64 {
+    x.map_or(1.0, |v| v.powi(power))
+}
+
+#[autodiff_reverse(from_bits_vjp, Duplicated, Active)]
+fn from_bits(x: &[u64]) -> f64 {
+    x.iter().map(|bits| f64::from_bits(*bits).powi(2)).sum()
+}
+
 fn main() {
+    assert_eq!(area_vjp(Shape::Rectangle(2.0, 3.0), 1.0), (6.0, Shape::Rectangle(3.0, 2.0)));
+    assert_eq!(area_vjp(Shape::Circle(2.0), 0.5), (4.0, Shape::Circle(2.0)));
+    assert_eq!(area_vjp(Shape::Nothing, 1.0), (0.0, Shape::Nothing));
+    assert_eq!(optional_vjp(Some(2.0), 3, 1.0), (8.0, Some(12.0), 0));
+    assert_eq!(optional_vjp(None, 3, 1.0), (1.0, None, 0));
+    let mut gradient = [0u64; 2];
+    assert_eq!(from_bits_vjp(&[2.0_f64.to_bits(), 3.0_f64.to_bits()], &mut gradient, 1.0), 13.0);
+    assert_eq!(gradient.map(f64::from_bits), [4.0, 6.0]);
     assert_eq!(sum_vjp([1.0, 2.0, 3.0, 4.0], 1.0), (30.0, [2.0, 4.0, 6.0, 8.0]));
     assert_eq!(pair_vjp((2.0, 5.0), (1.0, 10.0)), ((10.0, 17.0), (15.0, 32.0)));
     let (d, da, db) = distance_vjp(Point { x: 3.0, y: 0.0 }, Point { x: 0.0, y: 4.0 }, 10.0);
