@@ -13,7 +13,7 @@ from math import gcd
 
 from ferrodiff.adcore.ir.constants import ConstInt
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import GetElementPtr, Instruction
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction
 from ferrodiff.adcore.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type, VectorType
 from ferrodiff.adcore.ir.values import Value
 
@@ -312,6 +312,14 @@ _FACTORS: dict[str, Callable[[Instruction, int], int]] = {
     "and": _of_mask,
     "call": _of_call,
 }
+
+
+def alignment(call: Call, position: int) -> int | None:
+    """The alignment that a call states of a pointer argument."""
+    for word in call.arg_attributes[position]:
+        if word.startswith("align "):
+            return int(word.removeprefix("align "))
+    return None
 
 
 def flatten(type: Type, layout: DataLayout) -> Cells:

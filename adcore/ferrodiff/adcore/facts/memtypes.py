@@ -17,6 +17,7 @@ from ferrodiff.adcore.facts.layouts import (
     Layout,
     Place,
     Typing,
+    alignment,
     flatten,
     is_strong,
     settle,
@@ -35,7 +36,7 @@ from ferrodiff.adcore.ir.instructions import (
     Select,
     Store,
 )
-from ferrodiff.adcore.ir.types import FloatType, IntType, PointerType, Type, ptr
+from ferrodiff.adcore.ir.types import FloatType, IntType, PointerType, Type, i8, ptr
 from ferrodiff.adcore.ir.values import Function, Value
 from ferrodiff.adcore.session import global_behind
 
@@ -206,13 +207,13 @@ class MemoryTypes:
                 self._add(insn.pointer, insn.value.type, insn.align)
             else:
                 for origin in origins:
-                    self._join_copy(insn.pointer, origin.pointer)
+                    self._join_copy(insn.pointer, insn.align, origin.pointer, origin.align)
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(
             ("llvm.memcpy.", "llvm.memmove.")
         ):
-            self._join_copy(insn.args[0], insn.args[1])
+            self._join_copy(insn.args[0], alignment(insn, 0), insn.args[1], alignment(insn, 1))
         elif isinstance(insn, Call) and self.callee is not None:
             for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
                 for access in accesses:
@@ -283,8 +284,8 @@ class MemoryTypes:
             self._add_access(pointer, Access(offset, 0, kind), align)
         self._forget()
 
-    def _join_copy(self, to: Value, source: Value) -> None:
-        a, b = self._place(to), self._place(source)
+    def _join_copy(self, to: Value, to_align: int | None, source: Value, source_align: int | None) -> None:
+        a, b = _aligned(self._place(to), to_align), _aligned(self._place(source), source_align)
         for x in self.alias.roots(to):
             for y in self.alias.roots(source):
                 self._union(x, a, y, b)
@@ -304,6 +305,9 @@ class MemoryTypes:
 
     def _place_within(self, pointer: Value, seen: set[Value]) -> Place | None:
         if isinstance(pointer, GetElementPtr):
+            same = _moved_to(pointer)
+            if same is not None:
+                return self._place_within(same, seen)
             inner = self._place_within(pointer.base, seen)
             return None if inner is None else inner.shifted(step_of(pointer, self.layout))
         if isinstance(pointer, (Phi, Select)):
@@ -421,6 +425,20 @@ def _aligned(place: Place | None, align: int | None) -> Place | None:
         return Place(0, align, False)
     known = place.step and align % place.step == 0 and align != place.step
     return Place(0, align, False) if known else place
+
+
+def _moved_to(pointer: GetElementPtr) -> Value | None:
+    """The pointer ``p`` of ``base + (p - base)``."""
+    index = pointer.operands[1]
+    if len(pointer.operands) != 2 or pointer.source_type is not i8 or not isinstance(index, Instruction):
+        return None
+    if index.opcode != "sub":
+        return None
+    to, start = index.operands
+    if not all(isinstance(v, Instruction) and v.opcode == "ptrtoint" for v in (to, start)):
+        return None
+    assert isinstance(to, Instruction) and isinstance(start, Instruction)
+    return to.operands[0] if start.operands[0] is pointer.base else None
 
 
 def copied_from(value: Value) -> list[Load] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferrodiff.adcore.facts.alias import Alias
-from ferrodiff.adcore.facts.layouts import factor
+from ferrodiff.adcore.facts.layouts import alignment, factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, ConstInt, GlobalRef, const_int, poison, zero
@@ -325,14 +325,6 @@ class Augmented:
         builder.store(const_int(i64, 1), place, 8)
         assert insn.parent is not None
         insn.parent.remove(insn)
-
-
-def alignment(call: Call, position: int) -> int | None:
-    """The alignment that a call states of a pointer argument."""
-    for word in call.arg_attributes[position]:
-        if word.startswith("align "):
-            return int(word.removeprefix("align "))
-    return None
 
 
 def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...], int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ferrodiff.adcore.facts.layouts import factor
+from ferrodiff.adcore.facts.layouts import alignment, factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
@@ -17,7 +17,7 @@ from ferrodiff.adcore.ir.values import Argument, Block
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type, place_of
 from ferrodiff.adcore.reverse.adjoints import Adjoints
-from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented, alignment
+from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented
 from ferrodiff.adcore.reverse.calls import CallSweep
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.shuttle import Shuttle

@@ -46,7 +46,13 @@ def run(options: argparse.Namespace) -> int:
     crate = load(options.file, settings, unsaved_text(options))
     found = find_annotation(crate, options.derivative)
     with progress_display() as progress:
-        native = stages(crate, options.file, settings, progress=progress)
+        native = stages(
+            crate,
+            options.file,
+            settings,
+            progress=progress,
+            only_primal=options.stage == "primal" and not options.report and not options.asm,
+        )
     if options.report:
         return _report(native.derivatives, options.derivative, crate, options.json)
     if options.asm:

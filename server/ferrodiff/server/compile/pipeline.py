@@ -88,14 +88,26 @@ def build_crate(
     return Built(output, compiled.warnings, clock.seconds)
 
 
-def stages(crate: Crate, path: str, options: BuildOptions, *, progress: Progress = silent) -> Native:
-    """The program's IR before and after differentiation and after optimisation."""
+def stages(
+    crate: Crate,
+    path: str,
+    options: BuildOptions,
+    *,
+    progress: Progress = silent,
+    only_primal: bool = False,
+) -> Native:
+    """The program's IR before and after differentiation and after optimisation.
+
+    With `only_primal` what cannot be differentiated is no error: its IR is what one wants to look at.
+    """
     clock = _Clock(progress)
     toolchain = find_toolchain(options.toolchain)
     with workspace() as work, clock.step("rustc"):
         compiled = _rustc(crate, path, options, toolchain, work)
         clock.begin("load")
-        native = differentiate(crate, compiled, options, toolchain, clock, keep_stages=True)
+        native = differentiate(
+            crate, compiled, options, toolchain, clock, keep_stages=True, may_refuse=not only_primal
+        )
     return native
 
 
@@ -132,6 +144,7 @@ def differentiate(
     clock: _Clock,
     *,
     keep_stages: bool = False,
+    may_refuse: bool = True,
 ) -> Native:
     """Bitcode to differentiated and optimised IR; refusals are reported at the user's source lines."""
     from ferrodiff.server.compile import native
@@ -141,7 +154,7 @@ def differentiate(
     if options.emit == "staticlib":
         files = _extract(compiled)
     result = native.make(files, options, clock.begin, keep_stages=keep_stages)
-    if result.errors:
+    if result.errors and may_refuse:
         refuse(result.errors, crate)
     return result
 
