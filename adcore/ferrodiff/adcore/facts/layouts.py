@@ -247,6 +247,16 @@ def stronger(a: Type, b: Type) -> Type:
     return a if a.bits > b.bits else b
 
 
+def coverage(accesses: Iterable[Access], layout: DataLayout) -> float:
+    """The part of an array's period that its accesses tell of: 0 without a float, 1 where nothing is unknown."""
+    arrays = [a for a in accesses if a.stride and a.offset != ANYWHERE]
+    if not any(isinstance(a.type, FloatType) for a in arrays):
+        return 0
+    period = gcd(*(a.stride for a in arrays))
+    told = {(a.offset + k) % period for a in arrays for k in range(min(layout.store_size(a.type), period))}
+    return len(told) / period
+
+
 def step_of(gep: GetElementPtr, layout: DataLayout) -> Place:
     """How far a ``getelementptr`` moves."""
     total, step = 0, 0

@@ -284,6 +284,26 @@ class MemoryTypes:
             self._add_access(pointer, Access(offset, 0, kind), align)
         self._forget()
 
+    def learn(self, pointer: Value, accesses: Iterable[Access]) -> None:
+        """More evidence: accesses as seen from a pointer."""
+        for access in accesses:
+            self._add_access(pointer, access)
+        self._forget()
+
+    def arrays(self, pointer: Value) -> tuple[Access, ...]:
+        """The accesses that repeat, seen from a pointer, if there are floats among them; in one order."""
+        place = self._place(pointer)
+        if place is None:
+            return ()
+        found: set[Access] = set()
+        for root in self.alias.roots(pointer):
+            if not _is_nowhere(root):
+                seen = [a.seen_from(Place(-place.offset, place.step, False)) for a in self.accesses_of(root)]
+                found |= {Access(a.offset % a.stride, a.stride, a.type, False) for a in seen if a.stride}
+        if not any(isinstance(a.type, FloatType) for a in found):
+            return ()
+        return tuple(sorted(found, key=lambda a: (a.offset, a.stride, str(a.type))))
+
     def _join_copy(self, to: Value, to_align: int | None, source: Value, source_align: int | None) -> None:
         a, b = _aligned(self._place(to), to_align), _aligned(self._place(source), source_align)
         for x in self.alias.roots(to):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ferrodiff.adcore.facts.layouts import Access, coverage
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, GlobalRef
@@ -38,7 +39,8 @@ class Wanted:
 
     ``active`` says of each parameter whether it has a shadow or a gradient; ``droppable`` are the inactive
     pointers through which results may leave without a derivative; ``owned`` are pointers to memory that the
-    derivative itself made, so that it may be freed by it.
+    derivative itself made, so that it may be freed by it; ``told`` is what the caller knows of the memory
+    behind a parameter, where the function's own accesses leave bytes unknown.
     """
 
     function: str
@@ -48,6 +50,7 @@ class Wanted:
     split: bool = False
     exclusive_shadows: bool = False
     owned: frozenset[int] = frozenset()
+    told: tuple[tuple[int, tuple[Access, ...]], ...] = ()
 
 
 @dataclass(eq=False)
@@ -122,10 +125,24 @@ class CallFacts:
         )
         split = self.late is None or self.late.call is not call
         owned = frozenset(k for k, a in enumerate(call.args) if active[k] and self._owns(a))
+        told = tuple((k, a) for k, a in enumerate(self._told(call)) if a and active[k])
         wanted = Wanted(
-            call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned
+            call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned, told
         )
         return self.derive(wanted)
+
+    def _told(self, call: Call) -> list[tuple[Access, ...]]:
+        """For every argument the arrays behind it, where the callee's own accesses leave bytes unknown."""
+        layout = self.session.module.datalayout
+        own = self.memory.callee(call) if self.memory.callee is not None else []
+        found: list[tuple[Access, ...]] = []
+        for argument, known in zip(call.args, own, strict=False):
+            arrays: tuple[Access, ...] = ()
+            if isinstance(argument.type, PointerType) and coverage(known, layout) < 1:
+                arrays = self.memory.arrays(argument)
+                arrays = arrays if coverage(arrays, layout) > coverage(known, layout) else ()
+            found.append(arrays)
+        return found
 
     def _owns(self, pointer: Value) -> bool:
         if not isinstance(pointer.type, PointerType):

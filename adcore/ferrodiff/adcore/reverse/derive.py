@@ -174,7 +174,7 @@ class Building:
         retype_pointers(self.function, self._facts)
         shape = prepare(self.function, self.layout)
         self.alias = Alias(self.function, shape.cfg, self.layout, self.deriver.effect)
-        self.memory = MemoryTypes(self.function, self.alias, self.layout, self.deriver.callee_types)
+        self.memory = self._memory_types(self.alias)
         derivative = self._declare(shape)
         facts = CallFacts(
             self.session, self.wanted, self.deriver.derive, self.alias, self.memory, late, self._ranges()
@@ -250,7 +250,13 @@ class Building:
     def _facts(self) -> tuple[Alias, MemoryTypes]:
         """Facts of the function as it stands."""
         alias = Alias(self.function, Cfg(self.function), self.layout, self.deriver.effect)
-        return alias, MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types)
+        return alias, self._memory_types(alias)
+
+    def _memory_types(self, alias: Alias) -> MemoryTypes:
+        found = MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types)
+        for index, accesses in self.wanted.told:
+            found.learn(self.parameters[index], accesses)
+        return found
 
     # -- signature -----------------------------------------------------------------------------------------
 
