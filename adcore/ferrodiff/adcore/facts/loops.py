@@ -12,7 +12,17 @@ from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_int
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import BinaryOp, Branch, Compare, GetElementPtr, Instruction, Phi
+from ferrodiff.adcore.ir.instructions import (
+    BinaryOp,
+    Branch,
+    Call,
+    Compare,
+    GetElementPtr,
+    Instruction,
+    Load,
+    Phi,
+    Store,
+)
 from ferrodiff.adcore.ir.types import IntType, i64
 from ferrodiff.adcore.ir.values import Argument, Block, Value
 
@@ -303,3 +313,19 @@ def _to_i64(builder: Builder, count: Value) -> Value:
     if count.type.bits == 64:
         return count
     return builder.zext(count, i64) if count.type.bits < 64 else builder.trunc(count, i64)
+
+
+def moves_words(loop: Loop) -> bool:
+    """Whether a loop does nothing but move integers from place to place."""
+    body = [i for b in loop.blocks for i in b.instructions if not _is_note(i)]
+    stores = [i for i in body if isinstance(i, Store)]
+    if not stores or any(i.opcode not in _MOVING for i in body):
+        return False
+    return all(isinstance(s.value, Load) and isinstance(s.value.type, IntType) for s in stores)
+
+
+def _is_note(insn: Instruction) -> bool:
+    return isinstance(insn, Call) and (insn.callee_name or "").startswith("llvm.experimental.noalias.")
+
+
+_MOVING = frozenset(["phi", "getelementptr", "load", "store", "add", "icmp", "br"])

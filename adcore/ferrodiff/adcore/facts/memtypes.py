@@ -23,6 +23,7 @@ from ferrodiff.adcore.facts.layouts import (
     settle,
     step_of,
 )
+from ferrodiff.adcore.facts.loops import Loops, moves_words
 from ferrodiff.adcore.ir.constants import Constant, ConstExpr, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
@@ -66,10 +67,15 @@ class MemoryTypes:
         self._layouts: dict[tuple[Value, Place], Layout] = {}
         self._known: dict[Value, list[Access]] = {}
         self._held: dict[Load, bool] = {}
+        self._moving: frozenset[Value] | None = None
         self._pointees: dict[Value, dict[int, Value]] = {}
+        self._copies: list[tuple[Value, int | None, Value, int | None]] = []
         for block in alias.cfg.order:
             for insn in block.instructions:
                 self._collect(insn)
+        # Copies come last: what is one class already is shifted against itself by none of them.
+        for copy in self._copies:
+            self._join_copy(*copy)
 
     # -- queries -------------------------------------------------------------------------------------------
 
@@ -86,12 +92,13 @@ class MemoryTypes:
         return None if found is None or found.conflict else found
 
     def scalars(
-        self, pointer: Value, size: int, align: int | None = None, one_array: bool = False
+        self, pointer: Value, size: int, align: int | None = None, one_array: bool | None = None
     ) -> Cells | None:
         """Offsets (from ``pointer``) and types of the floats and pointers in ``size`` bytes.
 
         Integers are left out. ``None`` if any byte that is neither is not known to be an integer's. ``align`` is
-        what is known of the pointer's alignment; ``one_array`` as in `Typing.cells`.
+        what is known of the pointer's alignment; ``one_array`` as in `Typing.cells` (``None``: unless a loop moves
+        word after word there).
         """
         place = _aligned(self._place(pointer), align)
         if place is None:
@@ -103,7 +110,10 @@ class MemoryTypes:
                 cells = found.read_any_phase(place, size, self.layout)
             elif found.stride or not place.step:
                 cells = found.read(place.offset, size, self.layout)
-        return self._typed(pointer, size, align, one_array) if cells is None else cells
+        if cells is None:
+            one_array = pointer not in self._swept() if one_array is None else one_array
+            cells = self._typed(pointer, size, align, one_array)
+        return cells
 
     def pattern(
         self, pointer: Value, align: int | None = None, period: int = 1
@@ -126,6 +136,16 @@ class MemoryTypes:
                 return found.stride, cells
         cells = self._typed(pointer, period, align, True)
         return None if cells is None else (period, cells)
+
+    def _swept(self) -> frozenset[Value]:
+        """Addresses in loops that do nothing but move words, be they parts of one array or of a struct."""
+        if self._moving is None:
+            loops = Loops(self.alias.cfg).loops
+            bodies = [[i for b in loop.blocks for i in b.instructions] for loop in loops if moves_words(loop)]
+            self._moving = frozenset(
+                i.pointer for body in bodies for i in body if isinstance(i, (Load, Store))
+            )
+        return self._moving
 
     def only_integers(self, pointer: Value) -> bool:
         """Whether nothing but integers was ever seen in the objects behind a pointer (or nothing at all)."""
@@ -207,19 +227,17 @@ class MemoryTypes:
                 self._add(insn.pointer, insn.value.type, insn.align)
             else:
                 for origin in origins:
-                    self._join_copy(insn.pointer, insn.align, origin.pointer, origin.align)
+                    self._copies.append((insn.pointer, insn.align, origin.pointer, origin.align))
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(
             ("llvm.memcpy.", "llvm.memmove.")
         ):
-            self._join_copy(insn.args[0], alignment(insn, 0), insn.args[1], alignment(insn, 1))
+            self._copies.append((insn.args[0], alignment(insn, 0), insn.args[1], alignment(insn, 1)))
         elif isinstance(insn, Call) and self.callee is not None:
             for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
                 for access in accesses:
                     self._add_access(argument, access)
-        elif isinstance(insn, (Phi, Select)) and isinstance(insn.type, PointerType):
-            self._join_choices(insn)
 
     def _add(self, pointer: Value, type: Type, align: int | None) -> None:
         for offset, scalar in flatten(type, self.layout):
@@ -305,19 +323,13 @@ class MemoryTypes:
         return tuple(sorted(found, key=lambda a: (a.offset, a.stride, str(a.type))))
 
     def _join_copy(self, to: Value, to_align: int | None, source: Value, source_align: int | None) -> None:
+        while _same_step(to, source):
+            assert isinstance(to, GetElementPtr) and isinstance(source, GetElementPtr)
+            to, source = to.base, source.base
         a, b = _aligned(self._place(to), to_align), _aligned(self._place(source), source_align)
         for x in self.alias.roots(to):
             for y in self.alias.roots(source):
                 self._union(x, a, y, b)
-
-    def _join_choices(self, insn: Phi | Select) -> None:
-        """What one pointer may point at is of one layout."""
-        operands = insn.operands if isinstance(insn, Phi) else insn.operands[1:]
-        choices = [v for v in operands if insn not in self.chain(v)]
-        places = [(root, self._place(v)) for v in choices for root in self.alias.roots(v)]
-        for root, place in places[1:]:
-            if root is not places[0][0]:
-                self._union(*places[0], root, place)
 
     def _place(self, pointer: Value) -> Place | None:
         """Where in its root's object a pointer points; ``None`` if unknown."""
@@ -383,6 +395,8 @@ class MemoryTypes:
             other, other_at = self._find(b)
             apart = _difference(at, a_place, other_at, b_place)
             self._forget()
+            if leader is other and _is_shift(at, a_place, other_at, b_place):
+                continue
             if leader is other:
                 self._wobble[other] = gcd(self._wobble.get(other, 0), apart.offset, apart.step)
                 continue
@@ -428,7 +442,26 @@ def _difference(at: Place, a: Place | None, other_at: Place, b: Place | None) ->
     if a is None or b is None:
         return Place(0, 1, False)
     step = gcd(at.step, a.step, other_at.step, b.step)
-    return Place(other_at.offset + b.offset - at.offset - a.offset, step, step == 0)
+    offset = other_at.offset + b.offset - at.offset - a.offset
+    # Two arrays that begin at one offset: the elements are of one layout, wherever they stand.
+    if offset == 0 and _one_step(a, b):
+        step = gcd(at.step, other_at.step)
+    return Place(offset, step, step == 0)
+
+
+def _is_shift(at: Place, a: Place | None, other_at: Place, b: Place | None) -> bool:
+    """Whether elements of one array move by one or two places, which tells nothing."""
+    step = _one_step(a, b) if a is not None and b is not None else 0
+    if a is None or b is None or not step:
+        return False
+    distance = at.offset + a.offset - other_at.offset - b.offset
+    return distance % step == 0 and abs(distance) <= 2 * step and not (at.step or other_at.step)
+
+
+def _one_step(a: Place, b: Place) -> int:
+    """The step of two places in arrays of equal elements; 0 if they are no such places."""
+    step = gcd(a.step, b.step)
+    return step if a.up and b.up and a.step in (0, step) and b.step in (0, step) else 0
 
 
 def _cell(place: Place, wobble: int) -> int:
@@ -445,6 +478,15 @@ def _aligned(place: Place | None, align: int | None) -> Place | None:
         return Place(0, align, False)
     known = place.step and align % place.step == 0 and align != place.step
     return Place(0, align, False) if known else place
+
+
+def _same_step(a: Value, b: Value) -> bool:
+    """Whether two pointers are as far from their bases as each other, at any time."""
+    if not isinstance(a, GetElementPtr) or not isinstance(b, GetElementPtr):
+        return False
+    steps, others = a.operands[1:], b.operands[1:]
+    same = len(steps) == len(others) and all(x is y for x, y in zip(steps, others, strict=False))
+    return same and a.source_type is b.source_type
 
 
 def _moved_to(pointer: GetElementPtr) -> Value | None:

@@ -32,12 +32,10 @@ from ferrodiff.adcore.ir.instructions import (
 from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, Type, i8, i64, ptr
 from ferrodiff.adcore.ir.values import Block, Function, Value
 from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
+from ferrodiff.adcore.reverse.frees import SHADOW_HEADER, Frees
 from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
 from ferrodiff.adcore.session import Session
-
-SHADOW_HEADER = 16
-"""Bytes before a shadow allocation; the first eight tell whether the primal freed its block."""
 
 Lane = tuple[Value, ...]
 
@@ -73,6 +71,7 @@ class Augmented:
         self.is_ours = is_ours
         self.is_plain = is_plain
         self.layout: DataLayout = session.module.datalayout
+        self.frees = Frees(session, slots)
         self.builder = Builder(function)
         self.shadow: dict[Value, Lane] = {}
         self.twin: dict[Instruction, Load] = {}
@@ -221,7 +220,7 @@ class Augmented:
             if scalars is not None and not any(isinstance(t, PointerType) for _, t in scalars):
                 return
         if scalars is None:
-            if cells is None and not self._ever_holds_pointers(to) and not self._ever_holds_pointers(source):
+            if cells is None and not self.ever_holds_pointers(to) and not self.ever_holds_pointers(source):
                 return
             if self.is_plain(to, source):
                 self._copy_all(insn)
@@ -262,20 +261,25 @@ class Augmented:
             insert_after(after, copy)
             after = copy
 
-    def _ever_holds_pointers(self, pointer: Value) -> bool:
+    def ever_holds_pointers(self, pointer: Value) -> bool:
+        """Whether addresses were seen anywhere in the memory that a pointer leads to."""
         return self.memory.holds(pointer, PointerType)
 
     def _fill(self, insn: Call) -> None:
-        to = insn.args[0]
-        if to in self.activity.varied and self._ever_holds_pointers(to):
-            if not all(self.alias.is_local(r) for r in self.alias.roots(to)):
-                raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
-            after: Instruction = insn
-            for k in range(self.width):
-                copy = insn.copy()
-                copy.operands[0] = self.of(to)[k]
-                insert_after(after, copy)
-                after = copy
+        """Zeros make null pointers; other bytes make none, and what a shadow then holds is never used."""
+        to, byte = insn.args[:2]
+        if to not in self.activity.varied or not self.ever_holds_pointers(to):
+            return
+        if not all(self.is_ours(r) for r in self.alias.roots(to)):
+            raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
+        if not isinstance(byte, ConstInt) or byte.value != 0:
+            return
+        after: Instruction = insn
+        for k in range(self.width):
+            copy = insn.copy()
+            copy.operands[0] = self.of(to)[k]
+            insert_after(after, copy)
+            after = copy
 
     def _allocator(self, insn: Call, role: Role) -> None:
         if role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.activity.varied:
@@ -297,6 +301,7 @@ class Augmented:
         lanes = []
         for _ in range(self.width):
             block = builder.call("calloc", ptr, [const_int(i64, 1), total], name="shadow.block")
+            builder.store(insn, builder.ptradd(block, 8), 8)
             lanes.append(builder.ptradd(block, SHADOW_HEADER, name="shadow"))
         after: Instruction = insn
         for each in list(scratch.instructions):
@@ -321,8 +326,11 @@ class Augmented:
                     help="take a slice or a reference to it, and build new containers for results",
                 )
         builder = Builder(self.function).position_before(insn)
-        place = builder.ptradd(self.of(pointer)[0], -SHADOW_HEADER)
-        builder.store(const_int(i64, 1), place, 8)
+        shadow = self.of(pointer)[0]
+        if all(self.alias.is_local(r) for r in self.alias.roots(pointer)):
+            self.frees.mark(builder, shadow)
+        else:
+            self.frees.give_up(builder, insn, shadow)
         assert insn.parent is not None
         insn.parent.remove(insn)
 

@@ -23,6 +23,7 @@ from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.byvalue import settle_by_value
 from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted
+from ferrodiff.adcore.reverse.frees import Frees
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
@@ -33,6 +34,7 @@ from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import Frame, Slots
 from ferrodiff.adcore.reverse.sweep import Sweep
 from ferrodiff.adcore.reverse.tape import Tape
+from ferrodiff.adcore.reverse.unroll import unroll_moves
 from ferrodiff.adcore.reverse.windows import find_windows
 from ferrodiff.adcore.rules.runtime import Kind, Role, allocation, inactive
 from ferrodiff.adcore.rules.table import rule_for_instruction
@@ -171,6 +173,7 @@ class Building:
         """Build everything."""
         late = self._prepare_thunk() if self.thunk is not None else None
         expand_reallocations(self.function)
+        unroll_moves(self.function, self.layout)
         retype_pointers(self.function, self._facts)
         shape = prepare(self.function, self.layout)
         self.alias = Alias(self.function, shape.cfg, self.layout, self.deriver.effect)
@@ -450,8 +453,9 @@ class Building:
         gradients = self._gradients(derivative, adjoints)
         tape.finish()
         tape.release(builder)
+        augmented.frees.release(builder)
         if not self.wanted.split:
-            release_before_panics(self.function, shape, tape)
+            release_before_panics(self.function, shape, tape, augmented.frees)
         if self.wanted.split:
             from ferrodiff.adcore.reverse.storage import declare_memory
 
@@ -516,9 +520,9 @@ class Building:
         self._return(builder, self.function, parts)
 
 
-def release_before_panics(function: Function, shape: Shape, tape: Tape) -> None:
+def release_before_panics(function: Function, shape: Shape, tape: Tape, frees: Frees) -> None:
     """On paths that never return the tape is freed before the panic starts, or before it is passed on."""
-    if not any(t.kept for t in tape.tapes.values()):
+    if not frees.waiting and not any(t.kept for t in tape.tapes.values()):
         return
     for block in shape.cfg.order:
         if block in shape.cfg.live or block.terminator is None:
@@ -529,7 +533,9 @@ def release_before_panics(function: Function, shape: Shape, tape: Tape) -> None:
             before = block.instructions[-2]
             place = before if isinstance(before, Call) and before.opcode == "call" else None
         if place is not None:
-            tape.release(Builder(function).position_before(place))
+            builder = Builder(function).position_before(place)
+            tape.release(builder)
+            frees.release(builder)
 
 
 def expand_reallocations(function: Function) -> None:

@@ -17,8 +17,9 @@ from ferrodiff.adcore.ir.values import Argument, Block
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type, place_of
 from ferrodiff.adcore.reverse.adjoints import Adjoints
-from ferrodiff.adcore.reverse.augment import SHADOW_HEADER, Augmented
+from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.calls import CallSweep
+from ferrodiff.adcore.reverse.frees import SHADOW_HEADER
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import declare_memory
@@ -143,7 +144,7 @@ class MemorySweep:
                 self.adjoints.add(insn.value, loaded, path)
 
     def _check_copy(self, insn: Store) -> None:
-        """Words of unknown meaning copied in memory of the caller could be floats."""
+        """Words of unknown meaning could be floats, in memory of the caller and where floats were seen."""
         if not isinstance(insn.value.type, IntType) or insn.value.type.bits < 16:
             return
         size = insn.value.type.bits // 8
@@ -155,7 +156,7 @@ class MemorySweep:
         roots = {
             r for p in (insn.pointer, *(o.pointer for o in origins)) for r in self.activity.alias.roots(p)
         }
-        if any(isinstance(r, Argument) for r in roots):
+        if any(isinstance(r, Argument) or self.types.holds(r, FloatType) for r in roots):
             raise self.session.refuse(
                 "a word is copied, and whether it is a float is not known",
                 insn,
@@ -234,21 +235,20 @@ class MemorySweep:
 
     def _fill(self, insn: Call) -> None:
         size = self.recall.value(insn.args[2])
+        if self.augmented.ever_holds_pointers(insn.args[0]):
+            self._clear_floats(insn, size)
+            return
         for place in self.shadows(insn.args[0]):
-            if self._holds_pointers(insn.args[0]):
-                self._clear_floats(insn)
-                return
             self.builder.memset(place, 0, size)
 
-    def _holds_pointers(self, pointer: Value) -> bool:
-        return self.augmented._ever_holds_pointers(pointer)
-
-    def _clear_floats(self, insn: Call) -> None:
+    def _clear_floats(self, insn: Call, size: Value) -> None:
         cells = self._cells(insn, 0)
-        if cells is None:
+        if cells is None and not self.calls.is_plain(insn.args[0], insn.args[0]):
             raise self.session.refuse("mixed memory is filled, and where its floats lie is not known", insn)
         for place in self.shadows(insn.args[0]):
-            for offset, kind in cells:
+            if cells is None:
+                self.builder.call(self.shuttle.words(has_source=False), void, [place, place, size])
+            for offset, kind in cells or ():
                 self.builder.store(zero(kind), self.builder.ptradd(place, offset), 1)
 
     def _cells(self, insn: Call, source: int) -> list[tuple[int, FloatType]] | None:

@@ -13,8 +13,17 @@ from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, ConstExpr, ConstInt, const_expr, poison, zero
-from ferrodiff.adcore.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, Store
-from ferrodiff.adcore.ir.types import PointerType, i64, ptr
+from ferrodiff.adcore.ir.instructions import (
+    Cast,
+    Freeze,
+    GetElementPtr,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from ferrodiff.adcore.ir.types import PointerType, i8, i64, ptr
 from ferrodiff.adcore.ir.values import Function, uses
 from ferrodiff.adcore.reverse.augment import insert_after
 
@@ -29,7 +38,7 @@ def retype_pointers(function: Function, facts: Callable[[], tuple[Alias, MemoryT
     for _ in range(ROUNDS):
         _alias, memory = facts()
         changed = _retype_memory(function, memory)
-        changed = _retype_webs(function) or changed
+        changed = _retype_webs(function, memory) or changed
         changed = _drop_round_trips(function) or changed
         if not changed:
             return
@@ -101,7 +110,7 @@ def _as_pointer(function: Function, value: Value, before: Instruction) -> Value:
 # -- webs --------------------------------------------------------------------------------------------------
 
 
-def _retype_webs(function: Function) -> bool:
+def _retype_webs(function: Function, memory: MemoryTypes) -> bool:
     users = uses(function)
     changed = False
     seen: set[Value] = set()
@@ -109,7 +118,7 @@ def _retype_webs(function: Function) -> bool:
         if insn.type is i64 and isinstance(insn, (Phi, Select, Freeze)) and insn not in seen:
             web = _web(insn, users)
             seen |= web
-            if _is_pointer_web(web, users):
+            if _is_pointer_web(web, users, memory):
                 _retype_web(function, web)
                 changed = True
     return changed
@@ -135,17 +144,55 @@ def _web(start: Instruction, users: dict[Value, list[Instruction]]) -> set[Value
     return found
 
 
-def _is_pointer_web(web: set[Value], users: dict[Value, list[Instruction]]) -> bool:
+def _is_pointer_web(web: set[Value], users: dict[Value, list[Instruction]], memory: MemoryTypes) -> bool:
+    """Whether addresses go through a web, and whatever else goes through it is known to be a number."""
     origin = False
     for node in web:
         for source in _sources(node):
             if source in web or isinstance(source, Constant):
                 continue
-            if not isinstance(source, Cast) or source.opcode != "ptrtoint":
+            if isinstance(source, Cast) and source.opcode == "ptrtoint":
+                origin = True
+            elif not _is_number(source, memory):
                 return False
-            origin = True
     sink = any(u.opcode == "inttoptr" for node in web for u in users.get(node, ()))
     return origin and sink
+
+
+def _is_number(value: Value, memory: MemoryTypes) -> bool:
+    """Whether a word cannot be an address: it is computed of numbers, or read from where integers stand."""
+    seen: set[Value] = set()
+    work = [value]
+    while work:
+        at = work.pop()
+        if at in seen or isinstance(at, Constant):
+            continue
+        seen.add(at)
+        if isinstance(at, Load):
+            if memory.scalars(at.pointer, 8, at.align) != []:
+                return False
+        elif isinstance(at, Select):
+            work.extend(at.operands[1:])
+        elif _counts(at):
+            continue
+        elif isinstance(at, Instruction) and at.opcode in _COMPUTED:
+            work.extend(at.operands)
+        else:
+            return False
+    return True
+
+
+def _counts(value: Value) -> bool:
+    """Whether a word is one more or less than another one: no address of floats is made in this way."""
+    if not isinstance(value, Instruction) or value.opcode not in ("add", "sub"):
+        return False
+    by = value.operands[1]
+    return isinstance(by, ConstInt) and by.value in (1, -1, (1 << 64) - 1)
+
+
+_COMPUTED = frozenset(
+    ["add", "sub", "mul", "udiv", "urem", "shl", "lshr", "ashr", "zext", "sext", "trunc", "phi", "freeze"]
+)
 
 
 def _retype_web(function: Function, web: set[Value]) -> None:
@@ -166,6 +213,8 @@ def _retype_web(function: Function, web: set[Value]) -> None:
             return new[value]
         if isinstance(value, Cast) and value.opcode == "ptrtoint":
             return value.operands[0]
+        if isinstance(value, Instruction):
+            return _as_number(function, value)
         if isinstance(value, ConstExpr) and value.opcode == "ptrtoint":
             return value.operands[0]
         if isinstance(value, Constant):
@@ -183,6 +232,13 @@ def _retype_web(function: Function, web: set[Value]) -> None:
         insert_after(copy, back)
         node.parent.remove(node)
         _replace(function, node, back)
+
+
+def _as_number(function: Function, value: Instruction) -> Value:
+    """A number as an address that is based on nothing, computed right after the number."""
+    place = GetElementPtr(ptr, i8, [zero(ptr), value], function.fresh_name("number"))
+    insert_after(value, place)
+    return place
 
 
 def _constant_address(value: Constant) -> Value:
