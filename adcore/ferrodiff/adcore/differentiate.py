@@ -17,6 +17,8 @@ from ferrodiff.adcore.ir.module import Module
 from ferrodiff.adcore.ir.types import FunctionType, void
 from ferrodiff.adcore.ir.values import Function
 from ferrodiff.adcore.request import MARKERS, Request, read_request
+from ferrodiff.adcore.reverse.guards import NeedsGuard as MissingShadow
+from ferrodiff.adcore.reverse.transform import differentiate_reverse
 from ferrodiff.adcore.session import Session
 
 
@@ -174,15 +176,16 @@ class _Work:
         session.derivatives = {k: f for k, f in session.derivatives.items() if f.name in session.generated}
 
     def _reverse(self, thunk: Function, request: Request) -> Function:
-        try:
-            from ferrodiff.adcore.reverse.transform import differentiate_reverse
-        except ImportError:
-            raise CannotDifferentiate(
-                "reverse mode is not there yet", help="use `autodiff_forward` for this function"
-            ) from None
         known = set(self.session.generated)
         try:
             return differentiate_reverse(self.session, thunk, request)
+        except CannotDifferentiate:
+            self._forget(known)
+            raise
+        except MissingShadow:
+            self._forget(known)
+        try:
+            return differentiate_reverse(self.session, thunk, request, guard=True)
         except CannotDifferentiate:
             self._forget(known)
             raise

@@ -13,7 +13,7 @@ from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.layouts import alignment, factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import Constant, ConstInt, GlobalRef, const_int, poison, zero
+from ferrodiff.adcore.ir.constants import ConstInt, GlobalRef, const_int, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -33,6 +33,7 @@ from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, Type, 
 from ferrodiff.adcore.ir.values import Block, Function, Value
 from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
 from ferrodiff.adcore.reverse.frees import SHADOW_HEADER, Frees
+from ferrodiff.adcore.reverse.guards import SINK, Guards, normalise
 from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
 from ferrodiff.adcore.session import Session
@@ -59,6 +60,7 @@ class Augmented:
         generated_call: Callable[[Call], None],
         is_ours: Callable[[Value], bool],
         is_plain: Callable[[Value, Value], bool],
+        guards: Guards,
     ) -> None:
         self.session = session
         self.function = function
@@ -70,6 +72,7 @@ class Augmented:
         self.generated_call = generated_call
         self.is_ours = is_ours
         self.is_plain = is_plain
+        self.guards = guards
         self.layout: DataLayout = session.module.datalayout
         self.frees = Frees(session, slots)
         self.builder = Builder(function)
@@ -93,12 +96,27 @@ class Augmented:
                     each.add_incoming(self.of(value)[k], source)
 
     def of(self, value: Value) -> Lane:
-        """The shadows of a pointer or aggregate; null where it is inactive."""
+        """The shadows of a pointer or aggregate; see `Guards.stand_in` for inactive ones."""
         found = self.shadow.get(value)
-        if found is not None:
-            return found
-        nothing: Constant = zero(value.type) if isinstance(value.type, PointerType) else poison(value.type)
-        return (nothing,) * self.width
+        return (self.guards.stand_in(value),) * self.width if found is None else found
+
+    def _writable(self, builder: Builder, pointer: Value, size: int) -> Lane:
+        """The shadows of a pointer that is written through; a sink where there is none."""
+        lanes = self.of(pointer)
+        if not self.guards.is_guarded(pointer):
+            return lanes
+        if size > SINK:
+            raise self.session.refuse("much memory is copied to where there may be no shadow")
+        sink = self.guards.sink(self.slots.forward, "sink")
+        return tuple(builder.select(self.guards.missing(builder, s, pointer), sink, s) for s in lanes)
+
+    def _sizes(self, builder: Builder, pointer: Value, shadow: Value, size: Value) -> tuple[Value, Value]:
+        """A size where a pointer has a shadow, and where it has none; 0 otherwise."""
+        none = const_int(i64, 0)
+        if not self.guards.is_guarded(pointer):
+            return size, none
+        missing = self.guards.missing(builder, shadow, pointer)
+        return builder.select(missing, none, size), builder.select(missing, size, none)
 
     # -- instructions --------------------------------------------------------------------------------------
 
@@ -118,8 +136,8 @@ class Augmented:
         elif isinstance(insn, Alloca):
             self._alloca(insn)
         elif isinstance(insn, (GetElementPtr, Select, Freeze, InsertValue, ExtractValue, Load)):
-            lanes = []
-            after = insn
+            lanes: list[Value] = []
+            after: Instruction = insn
             for k in range(self.width):
                 copy = insn.copy()
                 copy.metadata = {}
@@ -130,9 +148,24 @@ class Augmented:
                 lanes.append(copy)
                 if isinstance(insn, Load):
                     self.twin[copy] = insn
+            if isinstance(insn, Load) and self.guards.is_guarded(insn):
+                lanes = self._normalised(insn, after, lanes)
             self.shadow[insn] = tuple(lanes)
         else:
             raise self.session.refuse("a pointer is made in a way that is not followed", insn)
+
+    def _normalised(self, insn: Load, after: Instruction, lanes: list[Value]) -> list[Value]:
+        scratch = Block("normalised")
+        builder = Builder(self.function, scratch)
+        paths = lambda type: [path for path, _ in pointer_leaves(type, self.layout)]  # noqa: E731
+        found = [normalise(builder, shadow, insn, paths) for shadow in lanes]
+        self._insert(after, scratch)
+        return found
+
+    def _insert(self, after: Instruction, scratch: Block) -> None:
+        for each in list(scratch.instructions):
+            insert_after(after, each)
+            after = each
 
     def _operand(self, value: Value, lane: int) -> Value:
         return self.of(value)[lane] if holds_pointer(value.type) else value
@@ -168,9 +201,15 @@ class Augmented:
                 insn,
                 help="exchange the contents instead (`swap_with_slice`), or pass the references by value",
             )
+        scratch = Block("stores")
+        builder = Builder(self.function, scratch)
+        places = self._writable(builder, insn.pointer, self.layout.size_of(insn.value.type))
         after: Instruction = insn
+        for each in list(scratch.instructions):
+            insert_after(after, each)
+            after = each
         for k in range(self.width):
-            for copy in self._pointer_stores(insn, self.of(insn.value)[k], self.of(insn.pointer)[k]):
+            for copy in self._pointer_stores(insn, self.of(insn.value)[k], places[k]):
                 insert_after(after, copy)
                 after = copy
 
@@ -235,31 +274,39 @@ class Augmented:
             moved: list[tuple[int, Value]] = []
             for offset, kind in scalars:
                 if isinstance(kind, PointerType) and source not in self.activity.varied:
+                    self.guards.require()
                     moved.append((offset, zero(kind)))
                 elif isinstance(kind, PointerType):
                     place = builder.ptradd(self.of(source)[k], offset)
                     moved.append((offset, builder.load(kind, place, 1)))
+            assert isinstance(size, ConstInt)
+            place = self._writable(builder, to, size.value)[k]
             for offset, value in moved:
-                builder.store(value, builder.ptradd(self.of(to)[k], offset), 1)
+                builder.store(value, builder.ptradd(place, offset), 1)
             for each in list(scratch.instructions):
                 insert_after(after, each)
                 after = each
 
     def _copy_all(self, insn: Call) -> None:
         """Copy whole shadows: in the forward sweep they hold nothing but shadow pointers and zeros."""
-        after: Instruction = insn
+        to, source, size = insn.args[:3]
+        scratch = Block("copies")
+        builder = Builder(self.function, scratch)
         for k in range(self.width):
-            copy: Instruction
-            if insn.args[1] in self.activity.varied:
+            place = self.of(to)[k]
+            size_here, _ = self._sizes(builder, to, place, size)
+            if source in self.activity.varied:
+                copied, cleared = self._sizes(builder, source, self.of(source)[k], size_here)
                 copy = insn.copy()
-                copy.operands[:2] = [self.of(p)[k] for p in insn.args[:2]]
+                copy.operands[:3] = [place, self.of(source)[k], copied]
                 copy.metadata = {}
+                builder.insert(copy)
             else:
-                scratch = Block("clear")
-                Builder(self.function, scratch).memset(self.of(insn.args[0])[k], 0, insn.args[2])
-                (copy,) = scratch.instructions
-            insert_after(after, copy)
-            after = copy
+                self.guards.require()
+                cleared = size_here
+            if cleared is not const_int(i64, 0):
+                builder.memset(place, 0, cleared)
+        self._insert(insn, scratch)
 
     def ever_holds_pointers(self, pointer: Value) -> bool:
         """Whether addresses were seen anywhere in the memory that a pointer leads to."""
@@ -274,12 +321,14 @@ class Augmented:
             raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
         if not isinstance(byte, ConstInt) or byte.value != 0:
             return
-        after: Instruction = insn
+        scratch = Block("fills")
+        builder = Builder(self.function, scratch)
         for k in range(self.width):
             copy = insn.copy()
             copy.operands[0] = self.of(to)[k]
-            insert_after(after, copy)
-            after = copy
+            copy.operands[2], _ = self._sizes(builder, to, self.of(to)[k], insn.args[2])
+            builder.insert(copy)
+        self._insert(insn, scratch)
 
     def _allocator(self, insn: Call, role: Role) -> None:
         if role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.activity.varied:
@@ -327,7 +376,10 @@ class Augmented:
                 )
         builder = Builder(self.function).position_before(insn)
         shadow = self.of(pointer)[0]
-        if all(self.alias.is_local(r) for r in self.alias.roots(pointer)):
+        if self.guards.is_guarded(pointer):
+            shadow = builder.select(self.guards.missing(builder, shadow, pointer), zero(ptr), shadow)
+            self.frees.give_up(builder, insn, shadow)
+        elif all(self.alias.is_local(r) for r in self.alias.roots(pointer)):
             self.frees.mark(builder, shadow)
         else:
             self.frees.give_up(builder, insn, shadow)

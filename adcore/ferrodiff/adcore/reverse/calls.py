@@ -24,6 +24,7 @@ from ferrodiff.adcore.lanes import Lanes
 from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type, produced
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
+from ferrodiff.adcore.reverse.guards import Guards
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.rules.runtime import Role, allocation
 from ferrodiff.adcore.session import Session
@@ -40,7 +41,8 @@ class Wanted:
     ``active`` says of each parameter whether it has a shadow or a gradient; ``droppable`` are the inactive
     pointers through which results may leave without a derivative; ``owned`` are pointers to memory that the
     derivative itself made, so that it may be freed by it; ``told`` is what the caller knows of the memory
-    behind a parameter, where the function's own accesses leave bytes unknown.
+    behind a parameter, where the function's own accesses leave bytes unknown; ``guarded`` are parameters
+    whose shadows may be missing.
     """
 
     function: str
@@ -51,6 +53,7 @@ class Wanted:
     exclusive_shadows: bool = False
     owned: frozenset[int] = frozenset()
     told: tuple[tuple[int, tuple[Access, ...]], ...] = ()
+    guarded: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)
@@ -100,6 +103,7 @@ class CallFacts:
         alias: Alias,
         memory: MemoryTypes,
         late: Suffix | None,
+        guards: Guards,
         const_ranges: tuple[tuple[int, int], ...] | None = None,
     ) -> None:
         self.session = session
@@ -108,6 +112,7 @@ class CallFacts:
         self.alias = alias
         self.memory = memory
         self.late = late
+        self.guards = guards
         self.const_ranges = const_ranges
         self._ours: dict[Value, bool] = {}
 
@@ -127,7 +132,19 @@ class CallFacts:
         owned = frozenset(k for k, a in enumerate(call.args) if active[k] and self._owns(a))
         told = tuple((k, a) for k, a in enumerate(self._told(call)) if a and active[k])
         wanted = Wanted(
-            call.callee_name or "", active, _has_leaves(call.type), droppable, split, not split, owned, told
+            call.callee_name or "",
+            active,
+            _has_leaves(call.type),
+            droppable,
+            split,
+            not split,
+            owned,
+            told,
+            frozenset(
+                k
+                for k, a in enumerate(call.args)
+                if active[k] and holds_pointer(a.type) and self.guards.is_guarded(a)
+            ),
         )
         return self.derive(wanted)
 
@@ -317,6 +334,7 @@ class CallSweep:
         assert block is not None
         if isinstance(call, Invoke):
             self._ending[block] = new[0]
+            new[0].parent = block
             place = Builder(self.augmented.function).position_at_start(call.normal).before
             for each in new[1:]:
                 assert place is not None

@@ -24,6 +24,7 @@ from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.byvalue import settle_by_value
 from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted
 from ferrodiff.adcore.reverse.frees import Frees
+from ferrodiff.adcore.reverse.guards import Guards
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
 from ferrodiff.adcore.reverse.recall import Recall
@@ -81,8 +82,10 @@ class Deriver:
     ``reports`` has one entry per derivative made, in the order they were finished.
     """
 
-    def __init__(self, session: Session, width: int, form: str) -> None:
+    def __init__(self, session: Session, width: int, form: str, guard: bool = False) -> None:
+        """``guard``: shadows may be missing (see `guards`)."""
         self.session = session
+        self.guard = guard
         self.width = width
         self.form = form
         self.made: dict[Wanted, Derivative] = {}
@@ -179,8 +182,18 @@ class Building:
         self.alias = Alias(self.function, shape.cfg, self.layout, self.deriver.effect)
         self.memory = self._memory_types(self.alias)
         derivative = self._declare(shape)
+        guards = Guards(
+            self.session, self.alias, self.deriver.guard, self.wanted.guarded, self.thunk is not None
+        )
         facts = CallFacts(
-            self.session, self.wanted, self.deriver.derive, self.alias, self.memory, late, self._ranges()
+            self.session,
+            self.wanted,
+            self.deriver.derive,
+            self.alias,
+            self.memory,
+            late,
+            guards,
+            self._ranges(),
         )
         active = [a for a, flag in zip(self.parameters, self.wanted.active, strict=True) if flag]
         self.activity = Activity(self.alias, self.memory, active, self.wanted.returns, facts)
@@ -202,6 +215,7 @@ class Building:
             lambda call: calls.forward(call),
             facts.is_ours,
             facts.is_plain,
+            guards,
         )
         recall = Recall(shape, self.alias, self.slots, tape, augmented.twin, lanes.builder)
         recall.shadowed = augmented.shadow
@@ -234,7 +248,7 @@ class Building:
             seeds,
             memory,
         )
-        if self.deriver.width == 1:
+        if self.deriver.width == 1 and not guards.on:
             self._carry_windows(shape, sweep, memory, adjoints)
         self._assemble(derivative, shape, sweep, tape, adjoints, lanes, augmented)
         calls.finish()
@@ -351,6 +365,8 @@ class Building:
 
     def _is_exclusive(self, argument: Argument) -> bool:
         """Shadows of shared references are exclusive too when they come straight from the caller's `&mut`."""
+        if argument.index in self.wanted.guarded:
+            return False
         return self.wanted.exclusive_shadows or not argument.has_attribute("readonly")
 
     def _parameter(self, function: Function, type: Type, name: str, attributes: list[str]) -> Argument:
@@ -469,7 +485,7 @@ class Building:
             self.slots.close_record()
             self.reverse_frame.finish()
         self.forward_frame.finish()
-        if not self.wanted.split and self.deriver.width == 1:
+        if not self.wanted.split and self.deriver.width == 1 and not self.deriver.guard:
             entries = {p: b[0].instructions[-1] for p, b in sweep.entries.items() if len(b) == 1}
             separate_shadows(self.session, shape, self.alias, sweep.memory, entries)
         separate(self.session, tape, dict.fromkeys((self.function, self.reverse)))

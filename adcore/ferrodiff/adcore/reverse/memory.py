@@ -9,7 +9,7 @@ from ferrodiff.adcore.facts.layouts import alignment, factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, zero
+from ferrodiff.adcore.ir.constants import ConstInt, const_int, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Phi, Store
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
@@ -20,6 +20,7 @@ from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.calls import CallSweep
 from ferrodiff.adcore.reverse.frees import SHADOW_HEADER
+from ferrodiff.adcore.reverse.guards import SINK
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import declare_memory
@@ -27,7 +28,7 @@ from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, inactive, m
 from ferrodiff.adcore.rules.table import rule_for_instruction
 from ferrodiff.adcore.session import Session
 
-UNROLLED_COPY = 128
+UNROLLED_COPY = SINK
 """Bytes of a copy of constant size that is reversed without a loop."""
 
 
@@ -123,7 +124,7 @@ class MemorySweep:
     def accumulate(self, insn: Load, path: Path, taken: Tangent) -> None:
         """Add to the shadow of what a load read."""
         kind = leaf_type(insn.type, path)
-        places, align = self._places(insn.pointer, insn.type, path, insn.align)
+        places, align, _ = self._places(insn.pointer, insn.type, path, insn.align)
         with self._noted(insn.pointer):
             total = self.lanes.add(self.lanes.load(kind, places, align), taken)
             self.lanes.store(total, places, align)
@@ -136,7 +137,11 @@ class MemorySweep:
         self._check_copy(insn)
         for path in sorted(self.activity.stored_leaves(insn)):
             kind = leaf_type(insn.value.type, path)
-            places, align = self._places(insn.pointer, insn.value.type, path, insn.align)
+            places, align, missing = self._places(insn.pointer, insn.value.type, path, insn.align)
+            if missing is not None:
+                if self.activity.has_adjoint(insn.value):
+                    self.augmented.guards.stop_if(self.builder, missing)
+                self.builder.store(zero(kind), self._sink("sink"))
             with self._noted(insn.pointer):
                 loaded = self.lanes.load(kind, places, align)
                 self.lanes.store(self.lanes.zero(kind), places, align)
@@ -181,12 +186,47 @@ class MemorySweep:
 
     def _places(
         self, pointer: Value, type: Type, path: Path, align: int | None
-    ) -> tuple[list[Value], int | None]:
+    ) -> tuple[list[Value], int | None, Value | None]:
+        """Where the lanes' adjoints are, their alignment, and whether they are in a sink, if that may be."""
         offset = place_of(type, path, self.layout)
-        places = [self.builder.ptradd(s, offset) if offset else s for s in self.shadows(pointer)]
+        shadows = self.shadows(pointer)
+        places = [self.builder.ptradd(s, offset) if offset else s for s in shadows]
         if offset and align is not None:
             align = min(align, offset & -offset)
-        return places, align
+        if not self.augmented.guards.is_guarded(pointer):
+            return places, align, None
+        gone = self._missing(pointer, shadows)
+        sink = self._sink("sink")
+        places = [self.builder.select(g, sink, p) for g, p in zip(gone, places, strict=True)]
+        return places, align, gone[0]
+
+    def _sink(self, name: str) -> Value:
+        return self.augmented.guards.sink(self.adjoints.frame, name)
+
+    def _missing(self, pointer: Value, shadows: list[Value]) -> list[Value]:
+        primal = self.recall.value(pointer)
+        return [self.augmented.guards.missing(self.builder, s, primal) for s in shadows]
+
+    def _present(self, pointer: Value, size: Value) -> list[tuple[Value, Value]]:
+        """For each lane the size where a pointer has a shadow, and where it has none; 0 otherwise."""
+        none = const_int(i64, 0)
+        shadows = self.shadows(pointer)
+        if not self.augmented.guards.is_guarded(pointer):
+            return [(size, none)] * len(shadows)
+        select = self.builder.select
+        return [(select(g, none, size), select(g, size, none)) for g in self._missing(pointer, shadows)]
+
+    def _diverted(self, pointer: Value, name: str) -> list[Value]:
+        """The shadows of a pointer, and a clean sink where there is none."""
+        shadows = self.shadows(pointer)
+        if not self.augmented.guards.is_guarded(pointer):
+            return shadows
+        sink = self._sink(name)
+        self.builder.memset(sink, 0, SINK)
+        return [
+            self.builder.select(g, sink, s)
+            for g, s in zip(self._missing(pointer, shadows), shadows, strict=True)
+        ]
 
     def _atomic(self, insn: Instruction) -> None:
         if isinstance(insn.type, FloatType) and insn.operands[0] in self.activity.varied:
@@ -238,18 +278,26 @@ class MemorySweep:
         if self.augmented.ever_holds_pointers(insn.args[0]):
             self._clear_floats(insn, size)
             return
-        for place in self.shadows(insn.args[0]):
-            self.builder.memset(place, 0, size)
+        for place, (here, _) in zip(
+            self.shadows(insn.args[0]), self._present(insn.args[0], size), strict=True
+        ):
+            self.builder.memset(place, 0, here)
 
     def _clear_floats(self, insn: Call, size: Value) -> None:
         cells = self._cells(insn, 0)
         if cells is None and not self.calls.is_plain(insn.args[0], insn.args[0]):
             raise self.session.refuse("mixed memory is filled, and where its floats lie is not known", insn)
-        for place in self.shadows(insn.args[0]):
+        present = self._present(insn.args[0], size)
+        guarded = self.augmented.guards.is_guarded(insn.args[0])
+        for place, (here, _) in zip(self.shadows(insn.args[0]), present, strict=True):
             if cells is None:
-                self.builder.call(self.shuttle.words(has_source=False), void, [place, place, size])
+                self.builder.call(self.shuttle.words(has_source=False), void, [place, place, here])
             for offset, kind in cells or ():
-                self.builder.store(zero(kind), self.builder.ptradd(place, offset), 1)
+                at = self.builder.ptradd(place, offset)
+                if guarded:
+                    gone = self.builder.icmp("eq", here, 0)
+                    at = self.builder.select(gone, self._sink("sink"), at)
+                self.builder.store(zero(kind), at, 1)
 
     def _cells(self, insn: Call, source: int) -> list[tuple[int, FloatType]] | None:
         size = insn.args[2]
@@ -263,10 +311,11 @@ class MemorySweep:
     def _copy(self, insn: Call, move: bool) -> None:
         to, source, size = insn.args[:3]
         cells = self._cells(insn, 1)
-        origin = self.shadows(source) if source in self.activity.varied else [None] * self.lanes.width
-        targets = self.shadows(to)
+        has_source = source in self.activity.varied
         if cells is not None and isinstance(size, ConstInt) and size.value <= UNROLLED_COPY:
-            for s, d in zip(origin, targets, strict=True):
+            none: list[Value | None] = [None] * self.lanes.width
+            origin = self._diverted(source, "source.sink") if has_source else none
+            for s, d in zip(origin, self._diverted(to, "sink"), strict=True):
                 self._unrolled(s, d, cells)
             return
         period = factor(size)
@@ -281,14 +330,27 @@ class MemorySweep:
             )
         bytes_ = self.recall.value(size)
         floats = () if pattern is None else tuple((o, t) for o, t in pattern[1] if isinstance(t, FloatType))
-        for s, d in zip(origin, targets, strict=True):
+        if pattern is not None and not floats:
+            return
+
+        def shuttle(s: Value | None, d: Value, size: Value) -> None:
             name = (
                 self.shuttle.words(has_source=s is not None)
                 if pattern is None
                 else self.shuttle.copy(pattern[0], floats, has_source=s is not None, move=move)
             )
-            if floats or pattern is None:
-                self.builder.call(name, void, [s if s is not None else d, d, bytes_])
+            if size is not const_int(i64, 0):
+                self.builder.call(name, void, [s if s is not None else d, d, size])
+
+        for k, (d, (here, _)) in enumerate(
+            zip(self.shadows(to), self._present(to, bytes_), strict=True)
+        ):
+            if not has_source:
+                shuttle(None, d, here)
+                continue
+            moved, dropped = self._present(source, here)[k]
+            shuttle(self.shadows(source)[k], d, moved)
+            shuttle(None, d, dropped)
 
     def _unrolled(self, source: Value | None, to: Value, cells: list[tuple[int, FloatType]]) -> None:
         moved = []

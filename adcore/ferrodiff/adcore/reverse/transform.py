@@ -9,13 +9,16 @@ from ferrodiff.adcore.reverse.report import Report
 from ferrodiff.adcore.session import Session
 
 
-def differentiate_reverse(session: Session, thunk: Function, request: Request) -> Function:
+def differentiate_reverse(
+    session: Session, thunk: Function, request: Request, guard: bool = False
+) -> Function:
     """The VJP of a thunk `void (args, result)`: `void (args, args shadow, result, result shadow)`.
 
     Lane k of a shadow lies `k * size` bytes behind lane 0. Reports of what is kept are put in
-    `session.facts` (see `kept`). Raises `CannotDifferentiate`.
+    `session.facts` (see `kept`). Raises `CannotDifferentiate`, and `NeedsGuard` where it must be asked with
+    `guard`.
     """
-    deriver = Deriver(session, request.width, "simd")
+    deriver = Deriver(session, request.width, "simd", guard)
     made = deriver.derive_thunk(thunk, request)
     made.forward.attributes = f"{made.forward.attributes} alwaysinline".strip()
     session.facts[("kept", request)] = tuple(deriver.reports)
