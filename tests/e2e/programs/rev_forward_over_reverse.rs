@@ -76,7 +76,7 @@ fn main() {
     let want = [0.1, 0.5, 1.0].map(term).iter().fold([0.0; 2], |s, t| [s[0] + t[0], s[1] + t[1]]);
     assert!(gradient.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12 * b), "{gradient:?} is not {want:?}");
 
-    let (start, rate) = ([0.0, 2.5], 0.05);
+    let (start, rate): ([f64; 2], f64) = ([0.0, 2.5], 0.05);
     let slope = (0..2).map(|k| {
         let (mut v, mut d) = (start[k] - 1.0, 0.0);
         for _ in 0..5 {
