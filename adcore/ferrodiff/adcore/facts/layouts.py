@@ -8,7 +8,7 @@ there a scalar belongs to the array that begins last before it (`Typing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from ferrodiff.adcore.ir.constants import ConstInt
@@ -127,7 +127,12 @@ class Typing:
 
     def __init__(self, accesses: Iterable[Access], layout: DataLayout) -> None:
         self.layout = layout
-        self.accesses = list(dict.fromkeys(accesses))
+        accesses = list(accesses)
+        begins = {(a.offset, a.type) for a in accesses if a.up}
+        # Where some array of a type begins, others that are reached from there begin too.
+        self.accesses = list(
+            dict.fromkeys(a if a.up else replace(a, up=(a.offset, a.type) in begins) for a in accesses)
+        )
 
     def cells(self, place: Place, size: int, *, one_array: bool, complete: bool) -> Cells | None:
         """The floats and pointers in ``size`` bytes at a place, offsets counted from it.
@@ -140,6 +145,10 @@ class Typing:
         if any(a.offset == ANYWHERE and is_strong(a.type) for a in self.accesses):
             return None
         return _Reading(self, place, size, one_array, complete).run()
+
+    def known(self, place: Place, size: int) -> Cells:
+        """The scalars in ``size`` bytes at a place of which there is no doubt, integers among them."""
+        return _Reading(self, place, size, False, False).certain()
 
 
 class _Reading:
@@ -197,6 +206,54 @@ class _Reading:
                 return None
             offset += 1
         return found
+
+    def certain(self) -> Cells:
+        """The scalars of which there is no doubt: those that begin at, or next to, an access of their type."""
+        found: Cells = []
+        offset = 0
+        while offset < self.size:
+            kind = self._near(offset)
+            if kind is None:
+                offset += 1
+                continue
+            found.append((offset, kind))
+            offset += self.layout.store_size(kind)
+        return found
+
+    def _near(self, offset: int) -> Type | None:
+        at = self.place.offset + offset
+        strong = self._nearby(self.strong.get(offset, ()), at)
+        begun = [a for a in self.weak.get(offset, ()) if not self._reaches_back(a, offset)]
+        weak = self._nearby(begun, at)
+        if strong and not (weak and weak[0] < strong[0]):
+            kinds = strong[1]
+        elif weak and not self.strong.get(offset):
+            kinds = weak[1]
+        else:
+            return None
+        if len(kinds) != 1:
+            return None
+        (kind,) = kinds
+        return kind if offset + self.layout.store_size(kind) <= self.size else None
+
+    def _nearby(self, accesses: Iterable[Access], at: int) -> tuple[int, set[Type]] | None:
+        """The distance and the types of the nearest accesses, if they are within two steps."""
+        vague = self.place.step and not self.place.up
+        near = [
+            (abs(a.offset - at), a.type)
+            for a in accesses
+            if abs(a.offset - at) <= 2 * a.stride and (a.stride or not vague)
+        ]
+        if not near:
+            return None
+        distance = min(d for d, _ in near)
+        return distance, {kind for d, kind in near if d == distance}
+
+    def _reaches_back(self, access: Access, offset: int) -> bool:
+        """Whether an access covers an offset without beginning there."""
+        common = gcd(self.place.step, access.stride)
+        distance = access.offset - self.place.offset - offset
+        return bool(distance % common if common else distance)
 
     def _begun(self, offset: int) -> list[Access]:
         at = self.place.offset + offset

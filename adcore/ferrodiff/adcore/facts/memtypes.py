@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.facts.copies import LONG, Copy, Groups, copied_from
 from ferrodiff.adcore.facts.layouts import (
     ANYWHERE,
     Access,
@@ -18,13 +19,14 @@ from ferrodiff.adcore.facts.layouts import (
     Place,
     Typing,
     alignment,
+    factor,
     flatten,
     is_strong,
     settle,
     step_of,
 )
 from ferrodiff.adcore.facts.loops import Loops, moves_words
-from ferrodiff.adcore.ir.constants import Constant, ConstExpr, GlobalRef
+from ferrodiff.adcore.ir.constants import Constant, ConstExpr, ConstInt, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Call,
@@ -41,6 +43,11 @@ from ferrodiff.adcore.ir.types import FloatType, IntType, PointerType, Type, i8,
 from ferrodiff.adcore.ir.values import Function, Value
 from ferrodiff.adcore.session import global_behind
 
+NO_FLOAT = 1 << 30
+"""More bytes than any float has."""
+
+ROUNDS = 12
+"""Copies pass on what is known; this often they are looked at again."""
 
 class MemoryTypes:
     """Layouts of the objects of one function, a snapshot.
@@ -69,13 +76,12 @@ class MemoryTypes:
         self._held: dict[Load, bool] = {}
         self._moving: frozenset[Value] | None = None
         self._pointees: dict[Value, dict[int, Value]] = {}
-        self._copies: list[tuple[Value, int | None, Value, int | None]] = []
+        self._copies: list[Copy] = []
+        self._groups = Groups()
+        self._settled = False
         for block in alias.cfg.order:
             for insn in block.instructions:
                 self._collect(insn)
-        # Copies come last: what is one class already is shifted against itself by none of them.
-        for copy in self._copies:
-            self._join_copy(*copy)
 
     # -- queries -------------------------------------------------------------------------------------------
 
@@ -157,6 +163,12 @@ class MemoryTypes:
         roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
         return any(isinstance(a.type, kind) for r in roots for a in self.accesses_of(r))
 
+    def smallest_float(self, pointer: Value) -> int:
+        """Bytes of the smallest floats ever seen behind a pointer, or ``NO_FLOAT``."""
+        roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
+        kinds = {a.type for r in roots for a in self.accesses_of(r) if isinstance(a.type, FloatType)}
+        return min((self.layout.store_size(k) for k in kinds), default=NO_FLOAT)
+
     def only_floats(self, kind: Type, *pointers: Value) -> bool:
         """Whether all floats ever seen behind some pointers are of one kind, at multiples of its size."""
         width = self.layout.store_size(kind)
@@ -169,11 +181,11 @@ class MemoryTypes:
 
     def is_made_here(self, pointer: Value) -> bool:
         """Whether all memory that shares its layout with a pointer's was made by this function."""
-        roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
-        return all(self._is_made_here(self._find(r)[0]) for r in roots)
+        self._exchange()
+        return all(self._is_made_here(r) for r in self.alias.roots(pointer) if not _is_nowhere(r))
 
-    def _is_made_here(self, leader: Value) -> bool:
-        for member in self._members.get(leader, (leader,)):
+    def _is_made_here(self, root: Value) -> bool:
+        for member in self._groups.members(root):
             origin = member.operands[0] if isinstance(member, ExtractValue) else member
             constant = isinstance(origin, GlobalRef) and self._is_constant(origin)
             if not (constant or isinstance(origin, (_Pointee, Load)) or self.alias.is_local(origin)):
@@ -226,14 +238,20 @@ class MemoryTypes:
             if origins is None:
                 self._add(insn.pointer, insn.value.type, insn.align)
             else:
+                size = self.layout.store_size(insn.value.type)
                 for origin in origins:
-                    self._copies.append((insn.pointer, insn.align, origin.pointer, origin.align))
+                    self._note_copy(
+                        Copy(insn.pointer, insn.align, origin.pointer, origin.align, size, size, False)
+                    )
             if isinstance(insn.value.type, PointerType):
                 self._point(insn.pointer, insn.value)
         elif isinstance(insn, Call) and (insn.callee_name or "").startswith(
             ("llvm.memcpy.", "llvm.memmove.")
         ):
-            self._copies.append((insn.args[0], alignment(insn, 0), insn.args[1], alignment(insn, 1)))
+            length = insn.args[2]
+            fixed = length.value if isinstance(length, ConstInt) else None
+            to, source = alignment(insn, 0), alignment(insn, 1)
+            self._note_copy(Copy(insn.args[0], to, insn.args[1], source, fixed, factor(length), True))
         elif isinstance(insn, Call) and self.callee is not None:
             for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
                 for access in accesses:
@@ -256,6 +274,10 @@ class MemoryTypes:
 
     def accesses_of(self, root: Value) -> list[Access]:
         """All typed accesses to the objects that a root's memory shares its layout with, seen from the root."""
+        self._exchange()
+        return self._seen_from(root)
+
+    def _seen_from(self, root: Value) -> list[Access]:
         leader, place = self._find(root)
         back = Place(-place.offset, place.step, place.step == 0)
         return list(dict.fromkeys(a.seen_from(back) for a in self._class_accesses(leader)))
@@ -322,14 +344,84 @@ class MemoryTypes:
             return ()
         return tuple(sorted(found, key=lambda a: (a.offset, a.stride, str(a.type))))
 
-    def _join_copy(self, to: Value, to_align: int | None, source: Value, source_align: int | None) -> None:
-        while _same_step(to, source):
-            assert isinstance(to, GetElementPtr) and isinstance(source, GetElementPtr)
-            to, source = to.base, source.base
-        a, b = _aligned(self._place(to), to_align), _aligned(self._place(source), source_align)
-        for x in self.alias.roots(to):
-            for y in self.alias.roots(source):
-                self._union(x, a, y, b)
+    # -- copies --------------------------------------------------------------------------------------------
+
+    def _note_copy(self, copy: Copy) -> None:
+        copy = copy.stripped()
+        self._copies.append(copy)
+        for x in self.alias.roots(copy.to):
+            for y in self.alias.roots(copy.source):
+                if not (_is_nowhere(x) or _is_nowhere(y)):
+                    self._groups.join(x, y)
+
+    def _exchange(self) -> None:
+        """Tell both ends of every copy what is known of the other end, until nothing is news."""
+        if self._settled:
+            return
+        seen: dict[Copy, tuple[int, int]] = {}
+        for _ in range(ROUNDS):
+            news, self._settled = False, True
+            for copy in self._copies:
+                state = self._amount(copy.to), self._amount(copy.source)
+                if seen.get(copy) != state:
+                    news = self._tell(copy, copy.reversed()) or news
+                    news = self._tell(copy.reversed(), copy) or news
+                    seen[copy] = self._amount(copy.to), self._amount(copy.source)
+            if not news and self._settled:
+                return
+        self._settled = True
+
+    def _amount(self, pointer: Value) -> int:
+        return sum(len(self._seen_from(r)) for r in self.alias.roots(pointer) if not _is_nowhere(r))
+
+    def _tell(self, copy: Copy, back: Copy) -> bool:
+        """Tell the target of a copy what is known of its source; say whether that was news."""
+        found = self._copied(copy)
+        before = [len(self._accesses.get(r, ())) for r in self.alias.roots(copy.to)]
+        for access in found:
+            self._add_access(copy.to, access, copy.to_align)
+            if isinstance(access.type, PointerType):
+                self._join_pointees(copy, back, access)
+        after = [len(self._accesses.get(r, ())) for r in self.alias.roots(copy.to)]
+        if before != after:
+            self._known.clear()
+            self._layouts.clear()
+        return before != after
+
+    def _copied(self, copy: Copy) -> list[Access]:
+        """What is known of the source of a copy, as accesses seen from its first byte."""
+        place = self._place(copy.source)
+        if place is None or not place.up:
+            place = _aligned(place, copy.source_align)
+        if place is None:
+            return []
+        roots = [r for r in self.alias.roots(copy.source) if not _is_nowhere(r)]
+        accesses = [a for r in roots for a in self._seen_from(r)]
+        if not accesses:
+            return []
+        layout = settle(accesses, self.layout)
+        repeat = 0 if copy.size is not None else copy.period
+        window = copy.period if copy.size is None else copy.size
+        if not layout.conflict and layout.stride and (copy.size is None or window > layout.stride):
+            window = repeat = layout.stride
+        if window > LONG:
+            return [] if place.step else _between(accesses, place.offset, place.offset + window)
+        if not copy.typed and copy.source in self._swept():
+            return []
+        cells = Typing(accesses, self.layout).known(place, window)
+        return [Access(offset, repeat, kind) for offset, kind in cells]
+
+    def _join_pointees(self, copy: Copy, back: Copy, access: Access) -> None:
+        targets = [
+            self._pointee(root, place.shifted(Place(access.offset, access.stride)))
+            for each in (copy, back)
+            if (place := self._place(each.to)) is not None
+            for root in self.alias.roots(each.to)
+            if not _is_nowhere(root)
+        ]
+        for other in targets[1:]:
+            if self._find(other)[0] is not self._find(targets[0])[0]:
+                self._union(targets[0], Place(0), other, Place(0))
 
     def _place(self, pointer: Value) -> Place | None:
         """Where in its root's object a pointer points; ``None`` if unknown."""
@@ -395,8 +487,7 @@ class MemoryTypes:
             other, other_at = self._find(b)
             apart = _difference(at, a_place, other_at, b_place)
             self._forget()
-            if leader is other and _is_shift(at, a_place, other_at, b_place):
-                continue
+            self._groups.join(a, b)
             if leader is other:
                 self._wobble[other] = gcd(self._wobble.get(other, 0), apart.offset, apart.step)
                 continue
@@ -419,13 +510,18 @@ class MemoryTypes:
         for root in self.alias.roots(place):
             if _is_nowhere(root):
                 continue
-            leader, at = self._find(root)
-            cell = _cell(at.shifted(where), self._wobble.get(leader, 0))
-            target = self._pointees.setdefault(leader, {}).setdefault(cell, _Pointee())
+            target = self._pointee(root, where)
             for origin in self.alias.roots(value):
                 self._union(origin, inside, target, Place(0))
 
+    def _pointee(self, root: Value, where: Place) -> Value:
+        """What stands for all that the cell at a place of a root's object points to."""
+        leader, at = self._find(root)
+        cell = _cell(at.shifted(where), self._wobble.get(leader, 0))
+        return self._pointees.setdefault(leader, {}).setdefault(cell, _Pointee())
+
     def _forget(self) -> None:
+        self._settled = False
         self._layouts.clear()
         self._known.clear()
 
@@ -443,25 +539,7 @@ def _difference(at: Place, a: Place | None, other_at: Place, b: Place | None) ->
         return Place(0, 1, False)
     step = gcd(at.step, a.step, other_at.step, b.step)
     offset = other_at.offset + b.offset - at.offset - a.offset
-    # Two arrays that begin at one offset: the elements are of one layout, wherever they stand.
-    if offset == 0 and _one_step(a, b):
-        step = gcd(at.step, other_at.step)
     return Place(offset, step, step == 0)
-
-
-def _is_shift(at: Place, a: Place | None, other_at: Place, b: Place | None) -> bool:
-    """Whether elements of one array move by one or two places, which tells nothing."""
-    step = _one_step(a, b) if a is not None and b is not None else 0
-    if a is None or b is None or not step:
-        return False
-    distance = at.offset + a.offset - other_at.offset - b.offset
-    return distance % step == 0 and abs(distance) <= 2 * step and not (at.step or other_at.step)
-
-
-def _one_step(a: Place, b: Place) -> int:
-    """The step of two places in arrays of equal elements; 0 if they are no such places."""
-    step = gcd(a.step, b.step)
-    return step if a.up and b.up and a.step in (0, step) and b.step in (0, step) else 0
 
 
 def _cell(place: Place, wobble: int) -> int:
@@ -480,13 +558,9 @@ def _aligned(place: Place | None, align: int | None) -> Place | None:
     return Place(0, align, False) if known else place
 
 
-def _same_step(a: Value, b: Value) -> bool:
-    """Whether two pointers are as far from their bases as each other, at any time."""
-    if not isinstance(a, GetElementPtr) or not isinstance(b, GetElementPtr):
-        return False
-    steps, others = a.operands[1:], b.operands[1:]
-    same = len(steps) == len(others) and all(x is y for x, y in zip(steps, others, strict=False))
-    return same and a.source_type is b.source_type
+def _between(accesses: Iterable[Access], start: int, end: int) -> list[Access]:
+    """The accesses that begin in a range, seen from its start."""
+    return [a.seen_from(Place(-start)) for a in accesses if start <= a.offset < end]
 
 
 def _moved_to(pointer: GetElementPtr) -> Value | None:
@@ -501,29 +575,6 @@ def _moved_to(pointer: GetElementPtr) -> Value | None:
         return None
     assert isinstance(to, Instruction) and isinstance(start, Instruction)
     return to.operands[0] if start.operands[0] is pointer.base else None
-
-
-def copied_from(value: Value) -> list[Load] | None:
-    """The loads of which an integer is a mere copy, or ``None`` if it is computed."""
-    if not isinstance(value.type, IntType) or value.type.bits < 16:
-        return None
-    found: list[Load] = []
-    seen: set[Value] = set()
-    work = [value]
-    while work:
-        at = work.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if isinstance(at, Load):
-            found.append(at)
-        elif isinstance(at, (Phi, Freeze)):
-            work.extend(at.operands)
-        elif isinstance(at, Select):
-            work.extend(at.operands[1:])
-        else:
-            return None
-    return found
 
 
 class _Pointee(Value):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ferrodiff.adcore.facts.copies import copied_from
 from ferrodiff.adcore.facts.layouts import alignment, factor
-from ferrodiff.adcore.facts.memtypes import MemoryTypes, copied_from
+from ferrodiff.adcore.facts.memtypes import NO_FLOAT, MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, zero
@@ -161,7 +162,10 @@ class MemorySweep:
         roots = {
             r for p in (insn.pointer, *(o.pointer for o in origins)) for r in self.activity.alias.roots(p)
         }
-        if any(isinstance(r, Argument) or self.types.holds(r, FloatType) for r in roots):
+        smallest = min((self.types.smallest_float(r) for r in roots), default=NO_FLOAT)
+        argument = any(isinstance(r, Argument) for r in roots)
+        # Floats are not copied in pieces.
+        if size >= smallest or (argument and smallest == NO_FLOAT):
             raise self.session.refuse(
                 "a word is copied, and whether it is a float is not known",
                 insn,
