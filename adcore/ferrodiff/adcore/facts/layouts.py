@@ -72,14 +72,22 @@ class Layout:
         """The scalar that starts at an offset, if known."""
         return self.cells.get(offset % self.stride if self.stride else offset)
 
-    def read(self, start: int, size: int, layout: DataLayout) -> Cells | None:
-        """The floats and pointers in a range, offsets counted from its start; ``None`` where bytes are unknown."""
+    def read(self, start: int, size: int, layout: DataLayout, smallest: int = 1) -> Cells | None:
+        """The floats and pointers in a range, offsets counted from its start; ``None`` where bytes are unknown.
+
+        Gaps of less than ``smallest`` bytes have no room for a float: they are padding.
+        """
         found: Cells = []
-        offset = 0
+        offset = gap = 0
         while offset < size:
             kind = self.kind_at(start + offset)
             if kind is None:
-                return None
+                gap += 1
+                if gap >= smallest:
+                    return None
+                offset += 1
+                continue
+            gap = 0
             width = layout.store_size(kind)
             if offset + width > size:
                 return None
@@ -125,8 +133,9 @@ def settle(accesses: Iterable[Access], layout: DataLayout) -> Layout:
 class Typing:
     """What stands at a place of an object in which several arrays may lie side by side."""
 
-    def __init__(self, accesses: Iterable[Access], layout: DataLayout) -> None:
+    def __init__(self, accesses: Iterable[Access], layout: DataLayout, smallest: int = 1) -> None:
         self.layout = layout
+        self.smallest = smallest
         accesses = list(accesses)
         begins = {(a.offset, a.type) for a in accesses if a.up}
         # Where some array of a type begins, others that are reached from there begin too.
@@ -156,6 +165,7 @@ class _Reading:
 
     def __init__(self, typing: Typing, place: Place, size: int, one_array: bool, complete: bool) -> None:
         self.layout = typing.layout
+        self.smallest = typing.smallest
         self.place = place
         self.size = size
         self.complete = complete
@@ -189,7 +199,7 @@ class _Reading:
 
     def run(self) -> Cells | None:
         found: Cells = []
-        offset = 0
+        offset = gap = 0
         while offset < self.size:
             owner = self._owner(offset)
             if owner is NOWHERE:
@@ -199,10 +209,12 @@ class _Reading:
                     return None
                 found.append((offset, owner.type))
                 offset += self.layout.store_size(owner.type)
+                gap = 0
                 continue
             if owner is not None and not self._is_integer(owner, offset):
                 return None
-            if owner is None and offset not in self.weak and not self.complete:
+            gap = gap + 1 if owner is None and offset not in self.weak else 0
+            if gap >= self.smallest and not self.complete:
                 return None
             offset += 1
         return found

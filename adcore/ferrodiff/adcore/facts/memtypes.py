@@ -53,7 +53,7 @@ class MemoryTypes:
     """Layouts of the objects of one function, a snapshot.
 
     ``callee`` gives, for a call of a function with a body, what that function's accesses tell of each
-    argument's memory.
+    argument's memory. No float that memory holds is smaller than ``smallest`` bytes.
     """
 
     def __init__(
@@ -62,8 +62,10 @@ class MemoryTypes:
         alias: Alias,
         layout: DataLayout,
         callee: Callable[[Call], list[list[Access]]] | None = None,
+        smallest: int = 1,
     ) -> None:
         self.callee = callee
+        self.smallest = smallest
         self.alias = alias
         self.layout = layout
         self._accesses: dict[Value, dict[Access, None]] = {}
@@ -115,7 +117,7 @@ class MemoryTypes:
             if found.stride and place.step % found.stride:
                 cells = found.read_any_phase(place, size, self.layout)
             elif found.stride or not place.step:
-                cells = found.read(place.offset, size, self.layout)
+                cells = found.read(place.offset, size, self.layout, self.smallest)
         if cells is None:
             one_array = pointer not in self._swept() if one_array is None else one_array
             cells = self._typed(pointer, size, align, one_array)
@@ -137,7 +139,7 @@ class MemoryTypes:
             if place.step % found.stride:
                 cells = found.read_any_phase(place, found.stride, self.layout)
             else:
-                cells = found.read(place.offset, found.stride, self.layout)
+                cells = found.read(place.offset, found.stride, self.layout, self.smallest)
             if cells is not None:
                 return found.stride, cells
         cells = self._typed(pointer, period, align, True)
@@ -222,7 +224,8 @@ class MemoryTypes:
         if not any(is_strong(a.type) for a in accesses):
             return None
         complete = self.is_made_here(pointer)
-        return Typing(accesses, self.layout).cells(place, size, one_array=one_array, complete=complete)
+        typing = Typing(accesses, self.layout, self.smallest)
+        return typing.cells(place, size, one_array=one_array, complete=complete)
 
     # -- evidence ------------------------------------------------------------------------------------------
 

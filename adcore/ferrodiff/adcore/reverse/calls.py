@@ -92,6 +92,16 @@ class Suffix:
     rest: list[Instruction]
 
 
+def smallest_float(session: Session) -> int:
+    """Bytes of the smallest kind of floats that memory holds anywhere in the module."""
+    known = session.facts.get("smallest float")
+    if known is None:
+        found = set(re.findall(r"(?:load|store|x) (float|half)\b", session.module.text))
+        known = session.facts["smallest float"] = 2 if "half" in found else 4 if found else 8
+    assert isinstance(known, int)
+    return known
+
+
 class CallFacts:
     """What activity analysis asks about the generated calls of one function."""
 
@@ -193,15 +203,7 @@ class CallFacts:
         """Whether memory of unknown layout can be copied word by word (see `Shuttle.words`)."""
         known = self.memory.only_floats(f64, to, source)
         made_here = self.memory.is_made_here(to) and self.memory.is_made_here(source)
-        return known and (made_here or (self._owns(to) and self._owns(source) and not self._has_small_floats()))
-
-    def _has_small_floats(self) -> bool:
-        """Whether memory anywhere in the module holds floats that are no `f64`."""
-        known = self.session.facts.get("small floats")
-        if known is None:
-            found = re.search(r"(?:load|store|x) (?:float|half|fp128)\b", self.session.module.text)
-            known = self.session.facts["small floats"] = found is not None
-        return bool(known)
+        return known and (made_here or (self._owns(to) and self._owns(source) and smallest_float(self.session) == 8))
 
     def argument_leaves(self, call: Call, activity: Activity) -> list[list[Path]]:
         """For every argument the floats in it that get gradients."""

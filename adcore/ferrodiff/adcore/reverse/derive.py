@@ -22,7 +22,7 @@ from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, hold
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.byvalue import settle_by_value
-from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted
+from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted, smallest_float
 from ferrodiff.adcore.reverse.frees import Frees
 from ferrodiff.adcore.reverse.guards import Guards
 from ferrodiff.adcore.reverse.memory import MemorySweep
@@ -144,7 +144,7 @@ class Deriver:
             self._types[name] = []
             layout = self.session.module.datalayout
             alias = Alias(function, Cfg(function), layout, self.effect)
-            types = MemoryTypes(function, alias, layout, self.callee_types)
+            types = MemoryTypes(function, alias, layout, self.callee_types, smallest_float(self.session))
             found = self._types[name] = [
                 types.accesses_of(a) if isinstance(a.type, PointerType) else [] for a in function.arguments
             ]
@@ -270,7 +270,8 @@ class Building:
         return alias, self._memory_types(alias)
 
     def _memory_types(self, alias: Alias) -> MemoryTypes:
-        found = MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types)
+        smallest = smallest_float(self.session)
+        found = MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types, smallest)
         for index, accesses in self.wanted.told:
             found.learn(self.parameters[index], accesses)
         return found
