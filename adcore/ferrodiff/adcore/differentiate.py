@@ -75,6 +75,7 @@ class _Work:
         for marker in self._inner_first(self._markers()):
             self._replace(marker)
         session = self.session
+        session.finish()
         text = session.module.with_functions(
             session.generated.values(), session.changed, (), session.globals.values()
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.ir.base import Value
@@ -54,6 +54,7 @@ class Session:
 
     `generated` maps names to new functions, `changed` to functions of the module whose bodies were edited;
     `globals` are whole lines of new global variables; `derivatives` is the cache of derivative functions by key.
+    `last` holds, by name, what remains to be done to a generated function once nothing differentiates it further.
     """
 
     def __init__(self, module: Module) -> None:
@@ -62,6 +63,7 @@ class Session:
         self.changed: dict[str, Function] = {}
         self.globals: dict[str, str] = {}
         self.derivatives: dict[Hashable, Function] = {}
+        self.last: dict[str, Callable[[], None]] = {}
         self.facts: dict[Hashable, object] = {}
         self._names: dict[str, int] = {}
 
@@ -75,6 +77,13 @@ class Session:
         if name in self.module.functions and name not in self.module.declarations:
             return self.module.functions[name]
         return None
+
+    def finish(self) -> None:
+        """Do what was left for last to the generated functions that are still wanted."""
+        for name, work in self.last.items():
+            if name in self.generated:
+                work()
+        self.last.clear()
 
     def fresh_name(self, base: str) -> str:
         """A function name that nothing has."""

@@ -130,13 +130,16 @@ class Cones:
         return all(k in active for k, operand in enumerate(user.operands) if operand is insn)
 
     def _peel(self, cone: Cone) -> None:
-        """Leave sums of leaves out: adding tangents first needs fewer multiplications."""
-        members = set(cone.members)
+        """Leave sums of leaves out where that leaves no more of them: adding tangents first saves products."""
+        most = len(self._leaves(cone))
         for insn in cone.members[:-1]:
             edges = self.edges[insn]
-            if all(not e.scaled and insn.operands[e.operand] not in members for e in edges):
-                members.discard(insn)
-        cone.members = [insn for insn in cone.members if insn in members]
+            without = Cone(cone.root, [each for each in cone.members if each is not insn])
+            leaves = set(self._leaves(cone))
+            if all(not e.scaled and insn.operands[e.operand] in leaves for e in edges):
+                count = len(self._leaves(without))
+                if count <= most:
+                    cone.members, most = without.members, count
 
     def _pieces(self, cone: Cone) -> Iterator[Cone]:
         """A cone cut at the deepest value that every path from its leaves to its root passes."""

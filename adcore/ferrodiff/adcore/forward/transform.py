@@ -9,6 +9,7 @@ from ferrodiff.adcore.facts.activity import Analysis
 from ferrodiff.adcore.forward import calls, integers, memory, scalars, structure
 from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
+from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
 from ferrodiff.adcore.forward.scopes import separate_lanes
 from ferrodiff.adcore.ir.base import Value
@@ -96,6 +97,8 @@ class Transform:
         for old, _ in self._scopes:
             structure.fill_phi(ctx, old)
         separate_lanes(ctx)
+        primal = frozenset(ctx.values.values())
+        ctx.session.last[ctx.derivative.name] = lambda: split_sums(ctx.session, ctx.derivative, primal)
 
     def _arguments(self) -> None:
         ctx = self.ctx
