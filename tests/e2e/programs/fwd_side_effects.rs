@@ -80,7 +80,27 @@ fn check(name: &str, f: fn(&[f64]) -> f64, jvp: fn(&[f64], &[f64]) -> (f64, f64)
     }
 }
 
+#[autodiff_forward(hidden_jvp, Dual, Dual)]
+fn hidden(x: &[f64]) -> f64 {
+    std::hint::black_box(x[0]) * std::hint::black_box(x)[1]
+}
+
+fn positive(v: &[f64]) -> std::borrow::Cow<'_, [f64]> {
+    if v[0] > 0.0 { v.into() } else { v.iter().map(|a| -a).collect::<Vec<_>>().into() }
+}
+
+/// What is freed at the end may be borrowed.
+#[autodiff_forward(lent_jvp, Dual, Dual)]
+fn lent(x: &[f64]) -> f64 {
+    let negated: Vec<f64> = x.iter().map(|v| -v).collect();
+    positive(x).iter().zip(positive(&negated).iter()).map(|(a, b)| a * b * b).sum()
+}
+
 fn main() {
+    assert_eq!(hidden_jvp(&[2.0, 5.0], &[1.0, 10.0]), (10.0, 25.0));
+    for sign in [1.0, -1.0] {
+        assert_eq!(lent_jvp(&[sign, 2.0 * sign], &[1.0, 1.0]), (9.0, 15.0 * sign));
+    }
     check("counted", counted, counted_jvp, 4);
     check("asserted", asserted, asserted_jvp, 4);
     check("checked", checked, checked_jvp, 4);

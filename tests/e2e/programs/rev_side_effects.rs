@@ -79,7 +79,31 @@ fn check(name: &str, f: fn(&[f64]) -> f64, vjp: fn(&[f64], &mut [f64], f64) -> f
     }
 }
 
+#[autodiff_reverse(hidden_vjp, Duplicated, Active)]
+fn hidden(x: &[f64]) -> f64 {
+    std::hint::black_box(x[0]) * std::hint::black_box(x)[1]
+}
+
+fn positive(v: &[f64]) -> std::borrow::Cow<'_, [f64]> {
+    if v[0] > 0.0 { v.into() } else { v.iter().map(|a| -a).collect::<Vec<_>>().into() }
+}
+
+/// What is freed at the end may be borrowed.
+#[autodiff_reverse(lent_vjp, Duplicated, Active)]
+fn lent(x: &[f64]) -> f64 {
+    let negated: Vec<f64> = x.iter().map(|v| -v).collect();
+    positive(x).iter().zip(positive(&negated).iter()).map(|(a, b)| a * b * b).sum()
+}
+
 fn main() {
+    let mut gradient = [0.0; 2];
+    assert_eq!(hidden_vjp(&[2.0, 5.0], &mut gradient, 1.0), 10.0);
+    assert_eq!(gradient, [5.0, 2.0]);
+    for sign in [1.0, -1.0] {
+        let mut gradient = [0.0; 2];
+        assert_eq!(lent_vjp(&[sign, 2.0 * sign], &mut gradient, 1.0), 9.0);
+        assert_eq!(gradient, [3.0 * sign, 12.0 * sign]);
+    }
     check("counted", counted, counted_vjp, 4);
     check("asserted", asserted, asserted_vjp, 4);
     check("checked", checked, checked_vjp, 4);

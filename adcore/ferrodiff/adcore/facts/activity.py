@@ -183,7 +183,8 @@ class Analysis:
         """What kind of function a call calls."""
         name = call.callee_name
         if name is None:
-            return Callee.HARMLESS if call.is_inline_asm and not call.operands else Callee.UNKNOWN
+            harmless = call.is_barrier or (call.is_inline_asm and not call.operands)
+            return Callee.HARMLESS if harmless else Callee.UNKNOWN
         if self.definition(name) is not None:
             return Callee.DEFINED
         return symbol_kind(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ferrodiff.adcore.ir import types as ty
@@ -10,6 +11,8 @@ from ferrodiff.adcore.ir.constants import ConstInt, GlobalRef
 from ferrodiff.adcore.ir.instruction import Instruction, label_text
 from ferrodiff.adcore.ir.types import FunctionType, Type
 from ferrodiff.adcore.ir.values import Block, InlineAsm, MetadataOperand
+
+_BARRIER = re.compile(r'asm (?:[a-z]+ )*"", "[^"=]*"\Z')
 
 
 class Unreachable(Instruction):
@@ -187,6 +190,11 @@ class Call(Instruction):
     def is_inline_asm(self) -> bool:
         """Whether the callee is inline assembly."""
         return isinstance(self.callee, InlineAsm)
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether this is assembly without instructions or results, as in `std::hint::black_box`: nothing is done."""
+        return self.is_inline_asm and _BARRIER.match(self.callee.ref) is not None
 
     def inputs(self) -> Iterable[Value]:
         if self.callee.__class__ is GlobalRef and not self.bundles and self.type is not ty.void:

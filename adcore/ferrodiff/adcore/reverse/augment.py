@@ -30,7 +30,7 @@ from ferrodiff.adcore.ir.instructions import (
     Store,
 )
 from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, Type, i8, i64, ptr
-from ferrodiff.adcore.ir.values import Block, Function, Value
+from ferrodiff.adcore.ir.values import Argument, Block, Function, Value
 from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
 from ferrodiff.adcore.reverse.frees import SHADOW_HEADER, Frees
 from ferrodiff.adcore.reverse.guards import SINK, Guards, normalise
@@ -367,8 +367,10 @@ class Augmented:
             self.has_frees = True
             return
         for root in self.alias.roots(pointer):
-            # Statics are never freed: an empty table's static stand-in is told apart at run time.
-            if not isinstance(root, GlobalRef) and not self.is_ours(root):
+            # Statics are never freed: an empty table's static stand-in is told apart at run time. Nor is what a
+            # shared reference points to (`Cow`).
+            lent = isinstance(root, Argument) and root.has_attribute("readonly")
+            if not isinstance(root, GlobalRef) and not lent and not self.is_ours(root):
                 raise self.session.refuse(
                     "memory that the function was given is freed or reallocated",
                     insn,

@@ -130,6 +130,8 @@ class Deriver:
         kind = inactive(name)
         if kind is not None:
             return None if kind is Kind.TEXT else HARMLESS
+        if call.is_barrier:
+            return HARMLESS
         rule = rule_for_instruction(call)
         return HARMLESS if rule is not None and not rule.writes else None
 

@@ -265,7 +265,7 @@ class MemorySweep:
 
     def _harmless(self, insn: Call, name: str) -> None:
         """Refuse a call unless nothing active can get into it."""
-        if inactive(name) is not None:
+        if inactive(name) is not None or insn.is_barrier:
             return
         # What is not handed anything active cannot get at active memory, and its result is a constant.
         if insn not in self.activity.varied and not any(a in self.activity.varied for a in insn.args):
