@@ -73,8 +73,10 @@ class MemoryTypes:
         self._members: dict[Value, list[Value]] = {}
         self._wobble: dict[Value, int] = {}
         """Bytes by which objects of one class may be shifted against each other."""
-        self._layouts: dict[tuple[Value, Place], Layout] = {}
+        self._layouts: dict[frozenset[tuple[Value, Place]], Layout] = {}
         self._known: dict[Value, list[Access]] = {}
+        self._views: dict[tuple[Value, Place], list[Access]] = {}
+        self._places: dict[Value, Place | None] = {}
         self._held: dict[Load, bool] = {}
         self._moving: frozenset[Value] | None = None
         self._pointees: dict[Value, dict[int, Value]] = {}
@@ -281,9 +283,13 @@ class MemoryTypes:
         return self._seen_from(root)
 
     def _seen_from(self, root: Value) -> list[Access]:
-        leader, place = self._find(root)
-        back = Place(-place.offset, place.step, place.step == 0)
-        return list(dict.fromkeys(a.seen_from(back) for a in self._class_accesses(leader)))
+        key = leader, place = self._find(root)
+        found = self._views.get(key)
+        if found is None:
+            back = Place(-place.offset, place.step, place.step == 0)
+            seen = dict.fromkeys(a.seen_from(back) for a in self._class_accesses(leader))
+            found = self._views[key] = list(seen)
+        return found
 
     def _class_accesses(self, leader: Value) -> list[Access]:
         found = self._known.get(leader)
@@ -387,8 +393,7 @@ class MemoryTypes:
                 self._join_pointees(copy, back, access)
         after = [len(self._accesses.get(r, ())) for r in self.alias.roots(copy.to)]
         if before != after:
-            self._known.clear()
-            self._layouts.clear()
+            self._clear()
         return before != after
 
     def _copied(self, copy: Copy) -> list[Access]:
@@ -402,7 +407,7 @@ class MemoryTypes:
         accesses = [a for r in roots for a in self._seen_from(r)]
         if not accesses:
             return []
-        layout = settle(accesses, self.layout)
+        layout = self._settle(roots)
         repeat = 0 if copy.size is not None else copy.period
         window = copy.period if copy.size is None else copy.size
         if not layout.conflict and layout.stride and (copy.size is None or window > layout.stride):
@@ -428,14 +433,16 @@ class MemoryTypes:
 
     def _place(self, pointer: Value) -> Place | None:
         """Where in its root's object a pointer points; ``None`` if unknown."""
-        return self._place_within(pointer, set())
+        if pointer not in self._places:
+            self._places[pointer] = self._place_within(pointer, set())
+        return self._places[pointer]
 
     def _place_within(self, pointer: Value, seen: set[Value]) -> Place | None:
         if isinstance(pointer, GetElementPtr):
             same = _moved_to(pointer)
             if same is not None:
                 return self._place_within(same, seen)
-            inner = self._place_within(pointer.base, seen)
+            inner = self._place_within(pointer.base, seen) if seen else self._place(pointer.base)
             return None if inner is None else inner.shifted(step_of(pointer, self.layout))
         if isinstance(pointer, (Phi, Select)):
             if pointer in seen:
@@ -525,14 +532,24 @@ class MemoryTypes:
 
     def _forget(self) -> None:
         self._settled = False
+        self._clear()
+
+    def _clear(self) -> None:
         self._layouts.clear()
         self._known.clear()
+        self._views.clear()
 
     def _layout_from(self, root: Value) -> Layout:
-        key = self._find(root)
+        self._exchange()
+        return self._settle([root])
+
+    def _settle(self, roots: list[Value]) -> Layout:
+        """The layout that all accesses to the objects of some roots make together."""
+        key = frozenset(self._find(r) for r in roots)
         found = self._layouts.get(key)
         if found is None:
-            found = self._layouts[key] = settle(self.accesses_of(root), self.layout)
+            accesses = dict.fromkeys(a for r in roots for a in self._seen_from(r))
+            found = self._layouts[key] = settle(accesses, self.layout)
         return found
 
 
