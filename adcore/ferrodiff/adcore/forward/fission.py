@@ -1,16 +1,17 @@
-"""Loops that sum up in a fixed order are split, so that all but the sums is vectorised.
+"""Loops that sum up in a fixed order are split, so that all but the primal's sums is vectorised.
 
-A strict floating-point sum (`s += f(i)`) keeps LLVM from vectorising its loop, and a batch of N tangents has
-N such sums beside the primal's. So the loop runs in strips: first the strip's addends go to a buffer on the
-stack, in a loop without sums, which LLVM vectorises along the strip; then a second loop adds them up, in the
-order they always had (loop fission with strip mining; Allen and Kennedy, *Optimizing Compilers for Modern
-Architectures*, chapter 5). The primal's sum stays bit for bit what it is. A tangent's addends of one iteration
-are added to each other first; that is done at every width alike.
+A strict floating-point sum (`s += f(i)`) keeps LLVM from vectorising its loop. So the loop runs in strips:
+first what the primal's sums add in a strip goes to a buffer on the stack, in a loop that LLVM vectorises; then a
+second loop adds it up, in the order it always had (loop fission with strip mining; Allen and Kennedy,
+*Optimizing Compilers for Modern Architectures*, chapter 5). The primal's sums stay bit for bit what they are.
+
+A tangent's sum stays in the first loop as four (in single precision eight) partial sums. Their number and the
+length of a strip depend on nothing else, so each lane of a batch is summed as a single tangent is. Few
+iterations go through the loop as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ferrodiff.adcore.facts.cfg import Cfg
@@ -29,7 +30,7 @@ from ferrodiff.adcore.ir.instructions import (
     Phi,
     Store,
 )
-from ferrodiff.adcore.ir.types import ArrayType, FloatType, VectorType, i64
+from ferrodiff.adcore.ir.types import ArrayType, FloatType, VectorType, f32, i64
 from ferrodiff.adcore.ir.values import Block, Function, uses
 from ferrodiff.adcore.lanes import FLAGS
 from ferrodiff.adcore.nodes import Nodes, members
@@ -37,22 +38,23 @@ from ferrodiff.adcore.session import Session
 
 Users = dict[Value, list[Instruction]]
 
-BUFFERS = 16384
-"""Bytes of stack that a loop's buffers may take together: half of the smallest first-level cache in use."""
-LONGEST, SHORTEST = 128, 16
-"""Iterations of a strip, at most and at least; a loop whose sums leave room for less is not split."""
-LEAST_WORK = 6.0
-"""Instructions in a loop for each addition that its longest sum makes one after another. With fewer, the sum
-alone takes the time of the loop, and there is nothing to win."""
+STRIP = 128
+"""Iterations of a strip."""
+FEWEST = 16
+"""Iterations for which strips are worth their beginning and end."""
+SUMMED = (*FLAGS, "reassoc")
+"""Flags of a tangent's sum."""
 
-VECTORISABLE = tuple(
-    f"llvm.{name}."
-    for name in (
-        *("fabs", "sqrt", "fma", "fmuladd", "copysign", "minnum", "maxnum", "minimum", "maximum"),
-        *("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "smin", "smax", "umin", "umax"),
-        *("abs", "minimumnum", "maximumnum"),
-    )
-) + ("llvm.experimental.noalias.scope.decl", "llvm.assume")
+_ELEMENTWISE = (
+    *("fabs", "sqrt", "fma", "fmuladd", "copysign", "minnum", "maxnum", "minimum", "maximum", "minimumnum"),
+    *("maximumnum", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "smin", "smax", "umin"),
+    *("umax", "abs"),
+)
+VECTORISABLE = (
+    *(f"llvm.{name}." for name in _ELEMENTWISE),
+    "llvm.experimental.noalias.scope.decl",
+    "llvm.assume",
+)
 """Calls that LLVM's loop vectoriser turns into vector instructions, or passes over."""
 
 
@@ -64,9 +66,9 @@ class Sum:
     links: tuple[BinaryOp, ...]
     addends: tuple[Value, ...]
 
-    def merges(self, primal: frozenset[Value]) -> bool:
-        """Whether the addends of one iteration may be added to each other first."""
-        return len(self.links) > 1 and all(s not in primal and s.flags == FLAGS for s in self.links)
+    def is_tangent(self, primal: frozenset[Value]) -> bool:
+        """Whether the order of the additions is free."""
+        return all(link not in primal and link.flags == FLAGS for link in self.links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def split_sums(session: Session, function: Function, primal: frozenset[Value]) -
             continue
         users = users or uses(function)
         found = _split(loop, loops, users, layout)
-        if found is not None and _pays(found):
+        if found is not None:
             _Splitter(session, function, found, primal).run()
 
 
@@ -114,7 +116,16 @@ def _split(loop: Loop, loops: Loops, users: Users, layout: DataLayout) -> Split 
             sums.append(found)
         elif not (_steps(phi, loop, loops, layout) or _looks_back(phi, body)):
             return None
-    return Split(body, before, exits[0][1], trip, tuple(sums)) if len(sums) > 1 else None
+    leave = exits[0][1]
+    if not sums or not all(_leaves_by_phi(insn, body, leave, users) for insn in body.instructions):
+        return None
+    return Split(body, before, leave, trip, tuple(sums))
+
+
+def _leaves_by_phi(insn: Instruction, body: Block, leave: Block, users: Users) -> bool:
+    """Whether a value is used outside its loop by phis of the loop's exit alone (loop-closed SSA form)."""
+    outside = [user for user in users.get(insn, ()) if user.parent is not body]
+    return all(isinstance(user, Phi) and user.parent is leave for user in outside)
 
 
 def _vectorises(insn: Instruction) -> bool:
@@ -178,178 +189,159 @@ def _looks_back(phi: Phi, body: Block) -> bool:
     return True
 
 
-def _pays(split: Split) -> bool:
-    """Whether the loop takes longer than its longest sum, and the buffers fit."""
-    longest = max(len(each.links) for each in split.sums)
-    return len(split.body.instructions) >= LEAST_WORK * longest
-
-
 # -- splitting ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """An addend on its way from one loop to the other."""
-
-    opcode: str
-    flags: tuple[str, ...]
-    value: Value
-    buffer: Value
-
-
 class _Splitter:
-    """Rewrites one loop.
+    """Puts strips beside one loop.
 
+    before -> the old loop, for few iterations
     before -> strip -> body (once round per iteration of the strip) -> add (as often) -> after -> strip or leave
     """
 
     def __init__(self, session: Session, function: Function, split: Split, primal: frozenset[Value]) -> None:
         self.session = session
         self.split = split
-        self.primal = primal
-        self.layout = session.module.datalayout
-        nodes = Nodes(session)
-        domain = nodes.add('!"addends"', distinct=True)
-        self.buffers = nodes.add(nodes.add(f'{domain}, !"buffer"', distinct=True))
         self.builder = Builder(function)
         self.function = function
+        self.strict = [each for each in split.sums if not each.is_tangent(primal)]
         self.strip = function.add_block("strip", after=split.before)
-        self.add = function.add_block("add", after=split.body)
+        self.body = function.add_block("body", after=split.body)
+        self.add = function.add_block("add", after=self.body)
         self.after = function.add_block("after", after=self.add)
+        self.copies: dict[Value, Value] = {}
+        self.nodes = Nodes(session)
+        domain = self.nodes.add('!"addends"', distinct=True)
+        self.scope = self.nodes.add(self.nodes.add(f'{domain}, !"buffer"', distinct=True))
 
     def run(self) -> None:
         """Rewrites the function."""
-        split, b = self.split, self.builder
-        assert split.before.terminator is not None
-        self._separate()
-        b.position_before(split.before.terminator)
+        b, split = self.builder, self.split
+        rounds = self._enter()
+        carried = {phi: b.phi(phi.type, name=phi.name or "phi") for phi in split.body.phis}
+        left = b.phi(i64, [(rounds, split.before)], "left")
+        self._copy_body(carried)
+        buffers = {
+            link: b.entry_alloca(ArrayType(STRIP, link.type), 64, "addends")
+            for each in self.strict
+            for link in each.links
+        }
+        b.position(self.strip)
+        count = b.select(b.icmp("ult", left, STRIP), left, const_int(i64, STRIP), name="count")
+        b.br(self.body)
+        self._finish_body(buffers, count)
+        self._add_up(carried, buffers, count)
+        self._continue(carried, left, count)
+
+    def _copy(self, value: Value) -> Value:
+        return self.copies.get(value, value)
+
+    def _enter(self) -> Value:
+        """The number of iterations decides which way they go; gives that number."""
+        b, split = self.builder, self.split
+        last = split.before.terminator
+        assert last is not None
+        b.position_before(last)
         start, bound = split.trip.inputs()
         rounds = b.add(split.trip.emit(b, start, bound), 1, name="rounds")
-        slots = self._addends()
-        length = self._length(slots)
-        slots = [[_Slot(s.opcode, s.flags, s.value, self._buffer(s, length)) for s in each] for each in slots]
-
+        few = b.icmp("ult", rounds, FEWEST)
+        split.before.remove(last)
+        b.position(split.before).cond_br(few, split.body, self.strip).metadata.update(_place(last))
         b.position(self.strip)
-        carried = {phi: b.phi(phi.type, name=phi.name or "phi") for phi in split.body.phis}
-        left = b.phi(i64, name="left")
-        short = b.icmp("ult", left, length)
-        count = b.select(short, left, const_int(i64, length), name="count")
-        b.br(split.body)
-        self._enter(carried)
-        self._store(slots, count)
-        totals = self._add_up(slots, count, carried)
-        self._continue(carried, left, count, rounds, totals)
-        self._leave(totals)
+        return rounds
+
+    def _copy_body(self, carried: dict[Phi, Phi]) -> None:
+        """The loop once more, without its strict sums; it begins where the strip does."""
+        split = self.split
+        gone: set[Instruction] = {i for each in self.strict for i in (each.phi, *each.links)}
+        kept = [insn for insn in split.body.instructions[:-1] if insn not in gone]
+        copies = [(old, old.copy()) for old in kept]
+        self.copies.update(copies)
+        for old, new in copies:
+            new.name = None if old.name is None else self.function.fresh_name(old.name)
+            self.body.append(new)
+            new.map_inputs(self._copy)
+            new.metadata = dict(old.metadata)
+            if isinstance(old, Phi) and isinstance(new, Phi):
+                new.operands = [carried[old], self._copy(old.value_from(split.body))]
+                new.incoming_blocks = [self.strip, self.body]
+        for each in split.sums:
+            for link in each.links if each not in self.strict else ():
+                copy = self.copies[link]
+                assert isinstance(copy, BinaryOp)
+                copy.flags = SUMMED
+        for phi, outer in carried.items():
+            outer.add_incoming(phi.value_from(split.before), split.before)
+        self._separate()
 
     def _separate(self) -> None:
         """Tell LLVM that the loop's own accesses are not to the buffers: it cannot see through nested phis."""
-        nodes, known = Nodes(self.session), members(self.session, self.buffers)
+        scopes = members(self.session, self.scope)
         made: dict[str | None, str] = {}
-        for insn in self.split.body.instructions:
+        for insn in self.body.instructions:
             if isinstance(insn, (Load, Store)):
                 old = insn.metadata.get("noalias")
                 if old not in made:
-                    made[old] = nodes.add(", ".join([*members(self.session, old), *known]))
+                    made[old] = self.nodes.add(", ".join([*members(self.session, old), *scopes]))
                 insn.metadata["noalias"] = made[old]
 
-    def _addends(self) -> list[list[_Slot]]:
-        """What each sum adds in a round; merged into one where that is allowed."""
-        b, last = self.builder, self.split.body.terminator
-        assert last is not None
-        b.position_before(last)
-        found = []
-        for each in self.split.sums:
-            pairs = list(zip(each.links, each.addends, strict=True))
-            if each.merges(self.primal):
-                link, value = pairs[0]
-                total = b.fneg(value, FLAGS) if link.opcode == "fsub" else value
-                for link, value in pairs[1:]:
-                    total = b.binary(link.opcode, total, value, FLAGS)
-                found.append([_Slot("fadd", FLAGS, total, total)])
-            else:
-                found.append([_Slot(link.opcode, link.flags, value, value) for link, value in pairs])
-        return found
-
-    def _length(self, slots: Iterable[list[_Slot]]) -> int:
-        """Iterations of a strip, a multiple of 16."""
-        each = sum(self.layout.size_of(slot.value.type) for group in slots for slot in group)
-        return max(SHORTEST, min(LONGEST, BUFFERS // each // 16 * 16))
-
-    def _buffer(self, slot: _Slot, length: int) -> Value:
-        return self.builder.entry_alloca(ArrayType(length, slot.value.type), 64, "addends")
-
-    def _enter(self, carried: dict[Phi, Phi]) -> None:
-        """The body's phis begin with the strip's; the sums' go."""
-        sums = {each.phi for each in self.split.sums}
-        for phi, outer in carried.items():
-            at = phi.incoming_blocks.index(self.split.before)
-            outer.add_incoming(phi.operands[at], self.split.before)
-            if phi not in sums:
-                phi.operands[at] = outer
-                phi.incoming_blocks[at] = self.strip
-
-    def _store(self, slots: list[list[_Slot]], count: Value) -> None:
-        body, b = self.split.body, self.builder
-        last = body.terminator
-        assert last is not None
+    def _finish_body(self, buffers: dict[BinaryOp, Value], count: Value) -> None:
+        """The body puts its addends into the buffers, and ends with the strip."""
+        body, b = self.body, self.builder
+        old = self.split.body.terminator
+        assert old is not None
         index = Phi(i64, name=self.function.fresh_name("index"))
         body.insert_before(body.instructions[0], index)
-        b.position_before(last)
-        for slot in (slot for group in slots for slot in group):
-            store = b.store(slot.value, b.gep(slot.value.type, slot.buffer, index, flags=("inbounds",)))
-            store.metadata["alias.scope"] = self.buffers
+        b.position(body)
+        for each in self.strict:
+            for link, addend in zip(each.links, each.addends, strict=True):
+                place = b.gep(link.type, buffers[link], index, flags=("inbounds",))
+                b.store(self._copy(addend), place).metadata["alias.scope"] = self.scope
         following = b.add(index, 1, ("nuw", "nsw"))
         index.add_incoming(const_int(i64, 0), self.strip)
         index.add_incoming(following, body)
-        more = b.icmp("ult", following, count)
-        gone = {each.phi for each in self.split.sums} | {link for s in self.split.sums for link in s.links}
-        metadata = dict(last.metadata)
-        body.remove(last)
-        for insn in gone:
-            body.remove(insn)
-        b.position(body)
-        b.cond_br(more, body, self.add).metadata.update(metadata)
+        branch = b.cond_br(b.icmp("ult", following, count), body, self.add)
+        branch.metadata.update(_place(old), **{"llvm.loop": self._partial_sums()})
 
-    def _add_up(self, slots: list[list[_Slot]], count: Value, carried: dict[Phi, Phi]) -> dict[Value, Value]:
-        """The loop that adds; gives each sum's old last link and its new one."""
+    def _partial_sums(self) -> str:
+        """A node that tells LLVM's vectoriser how many partial sums to take."""
+        single = all(each.phi.type is f32 for each in self.split.sums)
+        hints = (
+            f'!"llvm.loop.vectorize.width", i32 {8 if single else 4}',
+            '!"llvm.loop.interleave.count", i32 1',
+        )
+        return self.nodes.add(", ".join(self.nodes.add(hint) for hint in hints), distinct=True)
+
+    def _add_up(self, carried: dict[Phi, Phi], buffers: dict[BinaryOp, Value], count: Value) -> None:
+        """The loop that adds up a strip, link by link as the loop did."""
         b = self.builder
         b.position(self.add)
-        index = b.phi(i64, [(const_int(i64, 0), self.split.body)], "index")
-        running = [b.phi(s.phi.type, [(carried[s.phi], self.split.body)], "sum") for s in self.split.sums]
-        totals: dict[Value, Value] = {}
-        for each, start, group in zip(self.split.sums, running, slots, strict=True):
-            total: Value = start
-            for slot in group:
-                place = b.gep(slot.value.type, slot.buffer, index, flags=("inbounds",))
-                total = b.binary(slot.opcode, total, b.load(slot.value.type, place), slot.flags)
-            start.add_incoming(total, self.add)
-            totals[each.links[-1]] = total
+        index = b.phi(i64, [(const_int(i64, 0), self.body)], "index")
+        sums = [b.phi(each.phi.type, [(carried[each.phi], self.body)], "sum") for each in self.strict]
+        for each, phi in zip(self.strict, sums, strict=True):
+            total: Value = phi
+            for link in each.links:
+                addend = b.load(link.type, b.gep(link.type, buffers[link], index, flags=("inbounds",)))
+                total = b.binary(link.opcode, total, addend, link.flags)
+            phi.add_incoming(total, self.add)
+            self.copies[each.links[-1]] = total
         following = b.add(index, 1, ("nuw", "nsw"))
         index.add_incoming(following, self.add)
         b.cond_br(b.icmp("ult", following, count), self.add, self.after)
-        return totals
 
-    def _continue(
-        self, carried: dict[Phi, Phi], left: Phi, count: Value, rounds: Value, totals: dict[Value, Value]
-    ) -> None:
-        b = self.builder
+    def _continue(self, carried: dict[Phi, Phi], left: Phi, count: Value) -> None:
+        """The next strip, or out of the loop with what it has computed."""
+        b, split = self.builder, self.split
         b.position(self.after)
         rest = b.sub(left, count)
-        left.add_incoming(rounds, self.split.before)
         left.add_incoming(rest, self.after)
         for phi, outer in carried.items():
-            following = phi.operands[phi.incoming_blocks.index(self.split.body)]
-            outer.add_incoming(totals.get(following, following), self.after)
-        b.cond_br(b.icmp("eq", rest, 0), self.split.leave, self.strip)
+            outer.add_incoming(self._copy(phi.value_from(split.body)), self.after)
+        b.cond_br(b.icmp("eq", rest, 0), split.leave, self.strip)
+        for phi in split.leave.phis:
+            phi.add_incoming(self._copy(phi.value_from(split.body)), self.after)
 
-    def _leave(self, totals: dict[Value, Value]) -> None:
-        """The entry goes to the strips; everything behind the loop sees the new sums."""
-        assert self.split.before.terminator is not None
-        body, strip, after = self.split.body, self.strip, self.after
-        self.split.before.terminator.map_blocks(lambda block: strip if block is body else block)
-        for phi in self.split.leave.phis:
-            phi.incoming_blocks[:] = [after if block is body else block for block in phi.incoming_blocks]
-        for block in self.function.blocks:
-            if block not in (body, self.add, self.after, self.strip):
-                for insn in block.instructions:
-                    insn.map_inputs(lambda value: totals.get(value, value))
+
+def _place(insn: Instruction) -> dict[str, str]:
+    """The source line of an instruction, for those that stand in its place."""
+    return {kind: node for kind, node in insn.metadata.items() if kind == "dbg"}
