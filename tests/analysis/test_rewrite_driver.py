@@ -235,3 +235,34 @@ def test_user_lines_stay() -> None:
     after = text.splitlines()[: len(before)]
     changed = [i + 1 for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     assert changed == [1, 2, 5, 6, 7, 19, 26, 33, 38]
+
+
+NESTED = """
+use std::autodiff::*;
+#[autodiff_reverse(rows_vjp, Duplicated, Active)]
+fn rows(m: &[[f64; 2]]) -> f64 { m[0][1] }
+#[autodiff_reverse(ragged_vjp, Duplicated, Active)]
+fn ragged(m: &Vec<Vec<f64>>) -> f64 { m[0][1] }
+#[autodiff_forward(slices_jvp, Dual, Dual)]
+fn slices(m: &[&[f64]]) -> f64 { m[0][1] }
+#[autodiff_reverse(applied_vjp, Const, Active, Active)]
+fn applied<F>(f: &F, x: f64) -> f64 where F: Fn(f64) -> f64 { f(x) }
+"""
+
+
+def test_shadows_of_nested_lists_take_the_primals_shape() -> None:
+    text = driver(NESTED, "ragged_vjp", {"m": "vec![vec![1.0], vec![2.0, 3.0]]"}).text
+    inner = "__fd_e0.iter().map(|__fd_e1| __fd_zero.next()).collect::<Vec<_>>()"
+    assert f"__fd_in_0.iter().map(|__fd_e0| {inner}).collect::<Vec<_>>()" in text
+    text = driver(NESTED, "rows_vjp").text
+    pair = "[__fd_zero.next(), __fd_zero.next()]"
+    assert f"__fd_in_0.iter().map(|__fd_e0| {pair}).collect::<Vec<_>>()" in text
+
+
+def test_slices_in_a_sample_are_slices() -> None:
+    assert driver(NESTED, "slices_jvp").inputs[0].expression.startswith("&[&[0.5, 1.25, 0.75][..], &[")
+
+
+def test_a_closure_has_no_sample() -> None:
+    with pytest.raises(NoDriver, match="its type `&F` is that of a function or closure"):
+        driver(NESTED, "applied_vjp")

@@ -77,6 +77,11 @@ mod {GRADIENT_MODULE} {{
             if let Some(item) = self {{ item.visit(f) }}
         }}
     }}
+    impl<T: Floats, E> Floats for Result<T, E> {{
+        fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{
+            if let Ok(item) = self {{ item.visit(f) }}
+        }}
+    }}
     macro_rules! tuples {{ ($(($($t:ident $i:tt)+))+) => {{ $(
         impl<$($t: Floats),+> Floats for ($($t,)+) {{
             fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ $(self.$i.visit(f);)+ }}

@@ -27,6 +27,7 @@ _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")
 _ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*([^;<]+?)\s*;")
 _LENGTH = re.compile(r"\bconst\s+(\w+)\s*:\s*usize\s*=\s*(\d+)\s*;")
 _POINTER = re.compile(r"\*(?:const|mut) ")
+_VECTOR = re.compile(r"(?:[\w:]*::)?Vec<(.*)>", re.S)
 _ABOVE = (b"//", b"#", b"/*", b"*")
 _UNSIZED = ("str", "dyn ")
 
@@ -101,6 +102,8 @@ class _Inputs:
         self.lengths = {m.group(1): m.group(2) for m in _LENGTH.finditer(source.text)}
         generics = (*plan.function.generics, *self.container.generics)
         self.generics = frozenset(g.name for g in generics if g.kind == "type")
+        bounds = f"{plan.function.generics_text} {plan.function.where_text}"
+        self.functions = frozenset(re.findall(r"\b(\w+): [^,>]*?\bFn(?:Mut|Once)?\(", bounds))
         self.constants = frozenset(g.name for g in generics if g.kind == "const")
         self.values = distinct_values()
 
@@ -198,6 +201,8 @@ class _Inputs:
     def _unguessable(self, wanted: _Wanted, text: str) -> str | None:
         if re.match(r"(?:&(?:mut )?)?(?:impl |dyn |Self\b)|(?:unsafe )?(?:extern \S+ )?fn\(", text):
             return f"its type is `{text}`"
+        if strip_reference(text) in self.functions:
+            return f"its type `{text}` is that of a function or closure"
         shadow_of_given = wanted.is_shadow and wanted.slot is not None and self._was_given(wanted.slot)
         if shadow_of_given and runtime_length(text) is None and "Vec<" in text:
             return "its primal was given, and its shape cannot be read from the type"
@@ -214,8 +219,10 @@ class _Inputs:
         lanes = range(self.plan.width) if wanted.slot.split else [wanted.lane]
         number = [f"__fd_unit_{k}.next()" if seeds else "__fd_zero.next()" for k in lanes]
         primal = f"__fd_in_{self._position(wanted.slot)}"
-        if runtime_length(text) is not None and not wanted.slot.split and self._flat(text):
-            return f"{primal}.iter().map(|_| {number[0]}).collect::<Vec<_>>()"
+        if runtime_length(text) is not None and not wanted.slot.split:
+            shaped = self._like(primal, strip_reference(text), number[0])
+            if shaped is not None:
+                return shaped
         if wanted.slot.split:
             element = slice_element(strip_reference(text)) or "f64"
             values = [self._sampler(constant(n)).expression(element) for n in number]
@@ -234,11 +241,15 @@ class _Inputs:
             return f"(unit vectors 0 to {self.plan.width - 1})" if self.plan.width > 1 else "(unit vector 0)"
         return f"(its part of unit vector {wanted.lane})"
 
-    def _flat(self, text: str) -> bool:
-        """Whether the shadow is a list of floats, so that it can be made as long as its primal."""
-        pointee = strip_reference(text)
-        element = slice_element(pointee) or pointee.rpartition("Vec<")[2].removesuffix(">")
-        return self._is_float(element)
+    def _like(self, primal: str, text: str, number: str, depth: int = 0) -> str | None:
+        """A value with the shape of a primal list, at any depth; None where references are in it."""
+        listed = _VECTOR.fullmatch(text)
+        element = listed.group(1) if listed else slice_element(text)
+        if element is None:
+            return None if "&" in text or "Box<" in text else self._sampler(constant(number)).expression(text)
+        each = f"__fd_e{depth}"
+        value = self._like(each, element, number, depth + 1)
+        return None if value is None else f"{primal}.iter().map(|{each}| {value}).collect::<Vec<_>>()"
 
     def _seeding(self, slot: Slot) -> bool:
         """Whether this slot's shadows are seeds: inputs in forward mode, written outputs in reverse mode."""

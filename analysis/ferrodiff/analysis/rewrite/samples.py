@@ -38,6 +38,8 @@ class Sampler:
     """Integer constants of the file."""
     number: Callable[[], str]
     depth: int = 0
+    inside: bool = False
+    """Within a list, whose elements must all be slices where they are references to some."""
 
     def expression(self, type_text: str) -> str:
         """A value of a type. Types that are not known get `Default::default()`."""
@@ -55,7 +57,8 @@ class Sampler:
         if text.startswith("&"):
             pointee = strip_reference(text)
             mutable = "&mut " if text.startswith("&mut") else "&"
-            return mutable + self.expression(pointee)
+            whole = "[..]" if self.inside and slice_element(pointee) is not None else ""
+            return mutable + self.expression(pointee) + whole
         if (element := slice_element(text)) is not None:
             return self._list(element, ELEMENTS)
         if (array := array_parts(text)) is not None:
@@ -75,7 +78,10 @@ class Sampler:
         return f"::core::array::from_fn(|_| {self.expression(element)})"
 
     def _list(self, element: str, count: int) -> str:
-        return "[" + ", ".join(self.expression(element) for _ in range(count)) + "]"
+        before, self.inside = self.inside, True
+        values = [self.expression(element) for _ in range(count)]
+        self.inside = before
+        return "[" + ", ".join(values) + "]"
 
     def _container(self, name: str, inner: str) -> str:
         if name in ("Vec", "VecDeque"):
