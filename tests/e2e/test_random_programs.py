@@ -30,7 +30,9 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("seeds", [list(range(12)), list(range(12, 24)), list(range(1000, 1012)), FAILED_ONCE], ids=str)
+@pytest.mark.parametrize(
+    "seeds", [list(range(12)), list(range(12, 24)), list(range(1000, 1012)), FAILED_ONCE], ids=str
+)
 def test_random_functions(seeds: list[int], tmp_path: Path) -> None:
     if not seeds:
         pytest.skip("no seed has failed")

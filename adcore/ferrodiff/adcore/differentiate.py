@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ferrodiff.adcore.dispatch import resolve
 from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.facts.activity import ConstRanges
 from ferrodiff.adcore.forward.context import ACTIVE, NeedsGuard, Signature
@@ -142,6 +143,14 @@ class _Work:
         thunk = self.session.definition(request.thunk)
         if thunk is None or len(thunk.arguments) != 2:
             raise CannotDifferentiate(f"the function `{request.function}` has no body in this module")
+        while True:
+            try:
+                return self._attempt(thunk, request)
+            except CannotDifferentiate as error:
+                if not resolve(self.session, thunk, error.instruction):
+                    raise
+
+    def _attempt(self, thunk: Function, request: Request) -> Function:
         if request.mode == "reverse":
             return self._reverse(thunk, request)
         try:

@@ -494,6 +494,9 @@ class Building:
         separate(self.session, tape, dict.fromkeys((self.function, self.reverse)))
         for insn in (*self.function.instructions(), *self.reverse.instructions()):
             insn.metadata.pop("dbg", None)
+        for argument in self.parameters:
+            # Derivatives return gradients or records, which functions with such a parameter must not.
+            argument.attributes = tuple(a for a in argument.attributes if not a.startswith("sret"))
         if shape.last is None:
             self.function.blocks = [b for b in self.function.blocks if b not in (start, finish)]
 
