@@ -24,6 +24,7 @@ from ferrodiff.adcore.ir.instructions import (
     InsertValue,
     Instruction,
     Invoke,
+    LandingPad,
     Load,
     Phi,
     Select,
@@ -403,7 +404,7 @@ def pointer_leaves(type: Type, layout: DataLayout) -> list[tuple[tuple[int, ...]
 
 
 def insert_after(place: Instruction, insn: Instruction) -> None:
-    """Put an instruction after another one, past the phis; after an invoke it runs on the normal path."""
+    """Put an instruction after another one, past phis and landing pads; after an invoke on the normal path."""
     if isinstance(place, Invoke):
         last = place.normal.terminator
         assert last is not None
@@ -413,7 +414,7 @@ def insert_after(place: Instruction, insn: Instruction) -> None:
     assert block is not None
     at = block.instructions.index(place) + 1
     if not isinstance(insn, Phi):
-        while at < len(block.instructions) and isinstance(block.instructions[at], Phi):
+        while at < len(block.instructions) and isinstance(block.instructions[at], (Phi, LandingPad)):
             at += 1
     insn.parent = block
     block.instructions.insert(at, insn)
