@@ -110,7 +110,45 @@ fn check(name: &str, f: fn(&[f64]) -> f64, vjp: fn(&[f64], &mut [f64], f64) -> f
     }
 }
 
+#[derive(Clone, Copy)]
+struct Flagged {
+    flag: u8,
+    values: [f64; 4],
+}
+
+/// Copies floats that it never looks at; recursion keeps it a function of its own.
+fn flagged(turns: u32, a: &Flagged, b: &Flagged, out: &mut Flagged) {
+    if turns > 1 {
+        flagged(turns - 2, b, a, out);
+        flagged(turns - 1, a, b, out);
+    } else if a.flag > 0 {
+        *out = *a;
+    } else {
+        *out = *b;
+    }
+}
+
+#[autodiff_reverse(moved_vjp, Duplicated, Active)]
+fn moved(x: &[f64]) -> f64 {
+    let a = Flagged { flag: 1, values: [x[0], x[1], 2.0, 3.0] };
+    let b = Flagged { flag: 0, values: [1.0; 4] };
+    let mut out = b;
+    flagged(5, &a, &b, &mut out);
+    out.values[0] * out.values[1] + out.flag as f64
+}
+
+#[autodiff_reverse(between_vjp, Duplicated, Const, Active)]
+fn between(x: &[f64], range: std::ops::RangeInclusive<usize>) -> f64 {
+    x[range].iter().product()
+}
+
 fn main() {
+    let mut gradient = [0.0; 2];
+    assert_eq!(moved_vjp(&[3.0, 5.0], &mut gradient, 1.0), 16.0);
+    assert_eq!(gradient, [5.0, 3.0]);
+    let mut gradient = [0.0; 4];
+    assert_eq!(between_vjp(&[1.0, 2.0, 3.0, 4.0], &mut gradient, 1..=2, 1.0), 6.0);
+    assert_eq!(gradient, [0.0, 3.0, 2.0, 0.0]);
     check("energy", energy, energy_vjp, 4);
     check("tuples", tuples, tuples_vjp, 5);
 }

@@ -113,7 +113,8 @@ def settle(accesses: Iterable[Access], layout: DataLayout) -> Layout:
     for access in accesses:
         result.stride = gcd(result.stride, access.stride)
     kinds = {a.type for a in accesses}
-    if len(kinds) == 1:
+    # A lone integer says nothing of the bytes around it: it may be the flag before an array of floats.
+    if len(kinds) == 1 and (result.stride or is_strong(accesses[0].type)):
         only = next(iter(kinds))
         width = layout.store_size(only)
         steps = (s for a in accesses for s in (a.offset, a.stride))

@@ -44,6 +44,9 @@ from ferrodiff.adcore.session import Session
 ADJOINT_FLAGS = ("reassoc", "nsz", "contract")
 """Fast-math flags of sums of adjoints: their order is free, NaN and infinity keep their meaning."""
 
+SMALL_PARAMETER = 256
+"""Bytes of an inactive parameter that may be copied along with active ones."""
+
 _SHADOW_ATTRIBUTES = ("noundef", "nonnull", "align")
 _LOST_ATTRIBUTES = (
     "captures",
@@ -276,6 +279,11 @@ class Building:
         found = MemoryTypes(self.function, alias, self.layout, self.deriver.callee_types, smallest)
         for index, accesses in self.wanted.told:
             found.learn(self.parameters[index], accesses)
+        if self.thunk is not None:
+            # What is in inactive parameters is of no interest, and so is the padding between their fields.
+            for start, end in self.thunk.const_ranges:
+                if end - start <= SMALL_PARAMETER:
+                    found.learn(self.parameters[0], [Access(o, 0, i8) for o in range(start, end)])
         return found
 
     # -- signature -----------------------------------------------------------------------------------------
