@@ -13,6 +13,7 @@ from ferrodiff.adcore.forward.context import ACTIVE, NeedsGuard, Signature
 from ferrodiff.adcore.forward.transform import differentiate_forward
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
+from ferrodiff.adcore.ir.constants import GlobalRef, global_ref
 from ferrodiff.adcore.ir.instructions import Call
 from ferrodiff.adcore.ir.module import Module
 from ferrodiff.adcore.ir.types import FunctionType, void
@@ -20,6 +21,7 @@ from ferrodiff.adcore.ir.values import Function
 from ferrodiff.adcore.request import MARKERS, Request, read_request
 from ferrodiff.adcore.reverse.guards import NeedsGuard as MissingShadow
 from ferrodiff.adcore.reverse.transform import differentiate_reverse
+from ferrodiff.adcore.reverse.unwinding import ENABLED, guard
 from ferrodiff.adcore.session import Session
 
 
@@ -73,7 +75,9 @@ class _Work:
         self.refused: set[Request] = set()
 
     def run(self) -> Differentiated:
-        for marker in self._inner_first(self._markers()):
+        markers = self._markers()
+        self.session.facts[ENABLED] = self._unwinds() and not self._is_nested(markers)
+        for marker in self._inner_first(markers):
             self._replace(marker)
         session = self.session
         session.finish()
@@ -114,6 +118,22 @@ class _Work:
 
         for name in markers:
             yield from visit(name)
+
+    def _unwinds(self) -> bool:
+        """Whether panics of Rust code unwind."""
+        text = self.session.module.text
+        return "landingpad" in text and "@rust_eh_personality" in text
+
+    def _is_nested(self, markers: dict[str, list[_Marker]]) -> bool:
+        """Whether a function that is differentiated calls a derivative."""
+        reached: set[str] = set()
+        work = [v.name for ms in markers.values() for m in ms for v in m.call.args if isinstance(v, GlobalRef)]
+        while work:
+            name = work.pop()
+            if name not in reached and name in self.session.module.spans:
+                reached.add(name)
+                work.extend(_mentioned(self.session.module, name))
+        return any(name in reached for name in markers)
 
     # -- one marker ------------------------------------------------------------------------------------------
 
@@ -212,7 +232,8 @@ class _Work:
             operands += _lanes(builder, dresult, request.width, request.result_size)
         else:
             operands = [args, dargs, result, dresult]
-        call.callee = derivative.value
+        name = guard(self.session, derivative) if request.mode == "reverse" else derivative.name
+        call.callee = global_ref(name)
         call.operands = operands
         call.arg_attributes = [()] * len(operands)
         call.function_type = FunctionType(void, tuple(v.type for v in operands))

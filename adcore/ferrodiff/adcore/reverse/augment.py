@@ -36,7 +36,7 @@ from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
 from ferrodiff.adcore.reverse.frees import SHADOW_HEADER, Frees
 from ferrodiff.adcore.reverse.guards import SINK, Guards, normalise
 from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
-from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, memory_operation
+from ferrodiff.adcore.rules.runtime import Allocation, Motion, Role, allocation, memory_operation
 from ferrodiff.adcore.session import Session
 
 Lane = tuple[Value, ...]
@@ -335,23 +335,26 @@ class Augmented:
         if role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.activity.varied:
             what = allocation(insn.callee_name or "")
             assert what is not None
-            self._shadow_block(insn, what.size or 0, what.count)
+            self._shadow_block(insn, what)
         elif role is Role.DEALLOCATE:
             self._deferred_free(insn)
         elif role is Role.REALLOCATE and insn.args[0] in self.activity.varied:
             raise self.session.refuse("memory is reallocated in a way that is not followed", insn)
 
-    def _shadow_block(self, insn: Call, size_at: int, count_at: int | None) -> None:
+    def _shadow_block(self, insn: Call, what: Allocation) -> None:
         scratch = Block("allocate")
         builder = Builder(self.function, scratch)
-        size = insn.args[size_at]
-        if count_at is not None:
-            size = builder.mul(size, insn.args[count_at])
+        size = insn.args[what.size or 0]
+        if what.count is not None:
+            size = builder.mul(size, insn.args[what.count])
+        align = const_int(i64, 0) if what.align is None else insn.args[what.align]
         total = builder.add(size, SHADOW_HEADER)
         lanes = []
         for _ in range(self.width):
             block = builder.call("calloc", ptr, [const_int(i64, 1), total], name="shadow.block")
             builder.store(insn, builder.ptradd(block, 8), 8)
+            builder.store(size, builder.ptradd(block, 16), 8)
+            builder.store(align, builder.ptradd(block, 24), 8)
             lanes.append(builder.ptradd(block, SHADOW_HEADER, name="shadow"))
         after: Instruction = insn
         for each in list(scratch.instructions):

@@ -36,6 +36,7 @@ from ferrodiff.adcore.reverse.storage import Frame, Slots
 from ferrodiff.adcore.reverse.sweep import Sweep
 from ferrodiff.adcore.reverse.tape import Tape
 from ferrodiff.adcore.reverse.unroll import unroll_moves
+from ferrodiff.adcore.reverse.unwinding import is_tracked, track
 from ferrodiff.adcore.reverse.windows import find_windows
 from ferrodiff.adcore.rules.runtime import Kind, Role, allocation, inactive
 from ferrodiff.adcore.rules.table import rule_for_instruction
@@ -481,7 +482,7 @@ class Building:
         tape.finish()
         tape.release(builder)
         augmented.frees.release(builder)
-        if not self.wanted.split:
+        if not self.wanted.split and not is_tracked(self.session):
             release_before_panics(self.function, shape, tape, augmented.frees)
         if self.wanted.split:
             from ferrodiff.adcore.reverse.storage import declare_memory
@@ -500,6 +501,7 @@ class Building:
             entries = {p: b[0].instructions[-1] for p, b in sweep.entries.items() if len(b) == 1}
             separate_shadows(self.session, shape, self.alias, sweep.memory, entries)
         separate(self.session, tape, dict.fromkeys((self.function, self.reverse)))
+        track(self.session, dict.fromkeys((self.function, self.reverse)))
         for insn in (*self.function.instructions(), *self.reverse.instructions()):
             insn.metadata.pop("dbg", None)
         for argument in self.parameters:

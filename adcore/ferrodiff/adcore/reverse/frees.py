@@ -14,11 +14,15 @@ from ferrodiff.adcore.ir.instructions import Call
 from ferrodiff.adcore.ir.types import Type, i64, ptr, void
 from ferrodiff.adcore.ir.values import Function
 from ferrodiff.adcore.reverse.storage import Slot, Slots, declare_memory
+from ferrodiff.adcore.reverse.unwinding import track
 from ferrodiff.adcore.rules.runtime import allocation
 from ferrodiff.adcore.session import Session
 
-SHADOW_HEADER = 16
-"""Bytes before a shadow allocation: whether the primal freed its block, and the block's address."""
+SHADOW_HEADER = 32
+"""Bytes before a shadow: whether the primal freed its block, then the block's address, size and alignment."""
+
+_OWNER = 8 - SHADOW_HEADER
+"""Where the block's address stands, seen from the shadow."""
 
 
 class Frees:
@@ -56,6 +60,7 @@ class Frees:
             made = self._give_up(deallocator, types) if what == "give.up" else self._release(deallocator)
             found = self.session.derivatives[key] = made
             self.session.generated[made.name] = made
+            track(self.session, [made])
         return found
 
     def _new(self, what: str, types: list[Type]) -> tuple[Function, Builder]:
@@ -75,7 +80,7 @@ class Frees:
         look, mark, wait, done = (builder.new_block(n) for n in ("look", "mark", "wait", "done"))
         builder.cond_br(builder.icmp("eq", shadow, zero(ptr)), wait, look)
         builder.position(look)
-        owner = builder.load(ptr, builder.ptradd(shadow, -8), 8)
+        owner = builder.load(ptr, builder.ptradd(shadow, _OWNER), 8)
         builder.cond_br(builder.icmp("eq", owner, block), mark, wait)
         self.mark(builder.position(mark), shadow)
         builder.br(done)
