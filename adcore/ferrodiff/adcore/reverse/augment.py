@@ -193,10 +193,15 @@ class Augmented:
         for insn in scratch.instructions:
             frame.add(insn)
 
+    def _may_hold_addresses(self, root: Value) -> bool:
+        """Whether shadow addresses may be put there: the memory is ours, or a constant that nobody writes to."""
+        found = self.session.module.globals.get(root.name) if isinstance(root, GlobalRef) else None
+        return (found is not None and found.is_constant) or self.is_ours(root)
+
     def _store(self, insn: Store) -> None:
         if not holds_pointer(insn.value.type) or insn.pointer not in self.activity.varied:
             return
-        if not all(self.is_ours(r) for r in self.alias.roots(insn.pointer)):
+        if not all(self._may_hold_addresses(r) for r in self.alias.roots(insn.pointer)):
             raise self.session.refuse(
                 "a reference is stored in memory that belongs to the caller, so its shadow would change place",
                 insn,
@@ -318,7 +323,7 @@ class Augmented:
         to, byte = insn.args[:2]
         if to not in self.activity.varied or not self.ever_holds_pointers(to):
             return
-        if not all(self.is_ours(r) for r in self.alias.roots(to)):
+        if not all(self._may_hold_addresses(r) for r in self.alias.roots(to)):
             raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
         if not isinstance(byte, ConstInt) or byte.value != 0:
             return

@@ -191,12 +191,17 @@ class CallFacts:
             known = self._ours[root] = self._comes_from_ours(root)
         return known
 
+    def is_constant(self, root: Value) -> bool:
+        """Whether a root is a constant of the program: what stands there is never written, moved or freed."""
+        found = self.session.module.globals.get(root.name) if isinstance(root, GlobalRef) else None
+        return found is not None and found.is_constant
+
     def _comes_from_ours(self, root: Value) -> bool:
         if isinstance(root, ExtractValue):
             inner = root.operands[0]
             return isinstance(inner, Call) or self.is_ours(inner)
         if isinstance(root, Load):
-            return all(self.is_ours(r) for r in self.alias.roots(root.pointer))
+            return all(self.is_ours(r) or self.is_constant(r) for r in self.alias.roots(root.pointer))
         return isinstance(root, Call)
 
     def is_plain(self, to: Value, source: Value) -> bool:

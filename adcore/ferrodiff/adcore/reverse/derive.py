@@ -133,7 +133,7 @@ class Deriver:
             return UNKNOWN
         kind = inactive(name)
         if kind is not None:
-            return None if kind is Kind.TEXT else HARMLESS
+            return None if kind in (Kind.TEXT, Kind.PRINT) else HARMLESS
         if call.is_barrier:
             return HARMLESS
         rule = rule_for_instruction(call)
@@ -585,6 +585,7 @@ def _expand(function: Function, block: Block, insn: Call) -> None:
     old, old_size, align, size = insn.args
     scratch = Block("realloc")
     builder = Builder(function, scratch)
+    builder.metadata = {k: v for k, v in insn.metadata.items() if k == "dbg"}
     plain = _sibling(function, name, Role.ALLOCATE)
     release = _sibling(function, name, Role.DEALLOCATE)
     fresh = builder.call(plain, ptr, [size, align])

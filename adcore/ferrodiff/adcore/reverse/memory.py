@@ -28,6 +28,7 @@ from ferrodiff.adcore.reverse.storage import declare_memory
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, inactive, memory_operation
 from ferrodiff.adcore.rules.table import rule_for_instruction
 from ferrodiff.adcore.session import Session
+from ferrodiff.adcore.text import watch_text
 
 UNROLLED_COPY = SINK
 """Bytes of a copy of constant size that is reversed without a loop."""
@@ -264,7 +265,8 @@ class MemorySweep:
         return True
 
     def _harmless(self, insn: Call, name: str) -> None:
-        """Refuse a call unless nothing active can get into it."""
+        """Refuse a call unless nothing active can get into it, or what gets in stays there."""
+        watch_text(self.session, insn, any(a in self.activity.varied for a in insn.args))
         if inactive(name) is not None or insn.is_barrier:
             return
         # What is not handed anything active cannot get at active memory, and its result is a constant.
