@@ -195,3 +195,80 @@ declare double @__enzyme_autodiff(ptr, ...)
 """
     with pytest.raises(CannotDifferentiate, match="not known at compile time"):
         replace_foreign_calls(canonical(text))
+
+
+# For each of n numbers x: sin and cos through memory, the mantissa, the fraction and log |gamma|.
+WRITERS = """
+define double @writers(ptr %p, i64 %n) {
+entry:
+  %s = alloca double
+  %c = alloca double
+  %e = alloca i32
+  %w = alloca double
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %body ]
+  %sum = phi double [ 0.0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %k, %n
+  br i1 %more, label %body, label %done
+body:
+  %q = getelementptr inbounds double, ptr %p, i64 %k
+  %x = load double, ptr %q
+  call void @sincos(double %x, ptr %s, ptr %c)
+  %sv = load double, ptr %s
+  %cv = load double, ptr %c
+  %m = call double @frexp(double %x, ptr %e)
+  %ev = load i32, ptr %e
+  %ef = sitofp i32 %ev to double
+  %f = call double @modf(double %x, ptr %w)
+  %wv = load double, ptr %w
+  %l = call double @lgamma_r(double %x, ptr %e)
+  %a = fmul double %sv, %m
+  %b = fmul double %cv, %f
+  %d = fmul double %l, %ef
+  %g = fmul double %wv, %x
+  %ab = fadd double %a, %b
+  %dg = fadd double %d, %g
+  %t = fadd double %ab, %dg
+  %next = fadd double %sum, %t
+  %k1 = add nsw i64 %k, 1
+  br label %head
+done:
+  ret double %sum
+}
+declare void @sincos(double, ptr, ptr)
+declare double @frexp(double, ptr)
+declare double @modf(double, ptr)
+declare double @lgamma_r(double, ptr)
+"""
+
+
+def writers(x: float) -> float:
+    """The derivative of one term."""
+    mantissa, exponent = math.frexp(x)
+    fraction, whole = math.modf(x)
+    h = 1e-6
+    digamma = (math.lgamma(x + h) - math.lgamma(x - h)) / (2 * h)
+    of_waves = math.cos(x) * mantissa + math.sin(x) * 2.0**-exponent - math.sin(x) * fraction + math.cos(x)
+    return of_waves + digamma * exponent + whole
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_functions_that_write_results_to_memory(mode: str) -> None:
+    activities = ("Duplicated" if mode == "reverse" else "Dual", "Const")
+    text, _ = with_entry(
+        canonical(WRITERS),
+        Wanted("writers", "dw", mode, activities, "Active" if mode == "reverse" else "DualOnly"),
+    )
+    jit = compiled(text)
+    points = (0.75, 2.625, 5.25)
+    address, real, count = ctypes.c_void_p, ctypes.c_double, ctypes.c_int64
+    if mode == "reverse":
+        shadow = array(0.0, 1.0, 0.0)
+        jit.function("dw", real, address, address, count, real)(array(*points), shadow, 3, 2.0)
+        assert list(shadow) == pytest.approx([k % 2 + 2 * writers(x) for k, x in enumerate(points)], rel=1e-8)
+        return
+    call = jit.function("dw", real, address, address, count)
+    for k, x in enumerate(points):
+        seed = array(*(float(i == k) for i in range(3)))
+        assert call(array(*points), seed, 3) == pytest.approx(writers(x), rel=1e-8)

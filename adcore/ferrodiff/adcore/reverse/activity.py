@@ -261,6 +261,9 @@ class Activity:
         rule = rule_for_instruction(call)
         if rule is not None and not rule.is_inactive and any(a in self.varied for a in call.args):
             self.varied.add(call)
+            for write in rule.writes:
+                if write.partials is not None and any(v in self.varied for v in floats_of(call)):
+                    self._touch(call.args[write.operand])
 
     def _any_allocation_active(self) -> bool:
         return any(isinstance(o, Call) for o in self.objects)
@@ -347,6 +350,12 @@ class Activity:
         elif isinstance(insn, Call) and self.calls.is_generated(insn) and insn in self.active_calls:
             for argument, paths in zip(insn.args, self.calls.argument_leaves(insn, self), strict=False):
                 self._want(argument, paths)
+        elif isinstance(insn, Call) and not self.calls.is_generated(insn):
+            rule = rule_for_instruction(insn)
+            for write in rule.writes if rule is not None else ():
+                if write.partials is not None and insn.args[write.operand] in self.varied:
+                    for operand in floats_of(insn):
+                        self._want(operand, [()])
 
     def stored_leaves(self, store: Store) -> set[Path]:
         """The floats in what a store writes: by its type, by the memory's types, or by how it was made."""
@@ -404,6 +413,11 @@ class Activity:
                 for operand in insn.operands:
                     if is_float_like(operand.type):
                         self._want(operand, [()])
+
+
+def floats_of(call: Call) -> list[Value]:
+    """The arguments that are floats."""
+    return [a for a in call.args if is_float_like(a.type)]
 
 
 def _integers(type: Type, layout: DataLayout) -> list[tuple[Path, int, int]]:

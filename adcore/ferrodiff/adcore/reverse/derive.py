@@ -12,18 +12,18 @@ from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.clone import PRIMAL_METADATA, clone_function
-from ferrodiff.adcore.ir.constants import ConstInt, const_int, poison
-from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction, Return
-from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i64, ptr, void
-from ferrodiff.adcore.ir.values import Argument, Block, Function
+from ferrodiff.adcore.ir.constants import const_int, poison
+from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Return
+from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i32, i64, ptr, void
+from ferrodiff.adcore.ir.values import Argument, Function
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.request import ArgumentRange, Request
 from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type
 from ferrodiff.adcore.reverse.adjoints import Adjoints
+from ferrodiff.adcore.reverse.allocators import expand_reallocations, release_before_panics
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.byvalue import settle_by_value
 from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted, smallest_float
-from ferrodiff.adcore.reverse.frees import Frees
 from ferrodiff.adcore.reverse.guards import Guards
 from ferrodiff.adcore.reverse.memory import MemorySweep
 from ferrodiff.adcore.reverse.prepare import Shape, prepare
@@ -66,6 +66,15 @@ class AdjointLanes(Lanes):
 
     def _map2(self, operation: Callable[..., Value], a: Tangent, b: Tangent) -> Tangent:
         return tuple(operation(x, y, flags=ADJOINT_FLAGS) for x, y in zip(a, b, strict=True))
+
+
+def written_types(call: Call) -> list[list[Access]]:
+    """What is known of the memory that a library function writes, for every argument."""
+    rule = rule_for_instruction(call)
+    found: list[list[Access]] = [[] for _ in call.args]
+    for write in rule.writes if rule is not None else ():
+        found[write.operand].append(Access(0, 0, call.args[0].type if write.kind == "float" else i32))
+    return found
 
 
 @dataclass
@@ -137,14 +146,16 @@ class Deriver:
         if call.is_barrier:
             return HARMLESS
         rule = rule_for_instruction(call)
-        return HARMLESS if rule is not None and not rule.writes else None
+        if rule is None:
+            return None
+        return Effect(writes=tuple(call.args[w.operand] for w in rule.writes), captures=False)
 
     def callee_types(self, call: Call) -> list[list[Access]]:
         """What the accesses in a callee tell about its arguments' memory."""
         name = call.callee_name or ""
         function = self.session.definition(name)
         if function is None:
-            return []
+            return written_types(call)
         found = self._types.get(name)
         if found is None:
             self._types[name] = []
@@ -550,66 +561,3 @@ class Building:
                 parts.extend(augmented.of(result))
         parts.append(self.slots.record[self.function])
         self._return(builder, self.function, parts)
-
-
-def release_before_panics(function: Function, shape: Shape, tape: Tape, frees: Frees) -> None:
-    """On paths that never return the tape is freed before the panic starts, or before it is passed on."""
-    if not frees.waiting and not any(t.kept for t in tape.tapes.values()):
-        return
-    for block in shape.cfg.order:
-        if block in shape.cfg.live or block.terminator is None:
-            continue
-        last = block.terminator
-        place: Instruction | None = last if last.opcode == "resume" else None
-        if last.opcode == "unreachable" and len(block.instructions) > 1:
-            before = block.instructions[-2]
-            place = before if isinstance(before, Call) and before.opcode == "call" else None
-        if place is not None:
-            builder = Builder(function).position_before(place)
-            tape.release(builder)
-            frees.release(builder)
-
-
-def expand_reallocations(function: Function) -> None:
-    """Rust's `realloc` as what it means: a new block, a copy, and the old block's release."""
-    for block in function.blocks:
-        for insn in list(block.instructions):
-            if isinstance(insn, Call) and insn.opcode == "call":
-                what = allocation(insn.callee_name or "")
-                if what is not None and what.role is Role.REALLOCATE and what.old_size is not None:
-                    _expand(function, block, insn)
-
-
-def _expand(function: Function, block: Block, insn: Call) -> None:
-    name = insn.callee_name or ""
-    old, old_size, align, size = insn.args
-    scratch = Block("realloc")
-    builder = Builder(function, scratch)
-    builder.metadata = {k: v for k, v in insn.metadata.items() if k == "dbg"}
-    plain = _sibling(function, name, Role.ALLOCATE)
-    release = _sibling(function, name, Role.DEALLOCATE)
-    fresh = builder.call(plain, ptr, [size, align])
-    fresh.return_attributes = ("noalias",)
-    smaller = builder.select(builder.icmp("ult", old_size, size), old_size, size)
-    builder.memcpy(fresh, old, smaller, align.value if isinstance(align, ConstInt) else 1)
-    builder.call(release, void, [old, old_size, align])
-    block.replace_with(insn, list(scratch.instructions))
-    for each in list(function.instructions()):
-        each.map_inputs(lambda v: fresh if v is insn else v)
-
-
-def _sibling(function: Function, name: str, role: Role) -> str:
-    module = function.module
-    assert module is not None
-    for other in module.functions:
-        what = allocation(other)
-        if (
-            what is not None
-            and what.role is role
-            and other.startswith(("__rust", "_R")) == name.startswith(("__rust", "_R"))
-        ):
-            return other
-    plain = {Role.ALLOCATE: "alloc", Role.DEALLOCATE: "dealloc"}[role]
-    return name.replace("14___rust_realloc", f"{len('__rust_' + plain)}___rust_{plain}").replace(
-        "realloc", plain
-    )

@@ -16,7 +16,15 @@ from ferrodiff.adcore.ir.instructions import Call, Cast, Instruction, Load, Phi,
 from ferrodiff.adcore.ir.types import FloatType, IntType, Type, i64, void
 from ferrodiff.adcore.ir.values import Argument, Block
 from ferrodiff.adcore.lanes import Lanes, Tangent
-from ferrodiff.adcore.reverse.activity import Activity, Path, holds_float, holds_pointer, leaf_type, place_of
+from ferrodiff.adcore.reverse.activity import (
+    Activity,
+    Path,
+    floats_of,
+    holds_float,
+    holds_pointer,
+    leaf_type,
+    place_of,
+)
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.calls import CallSweep
@@ -25,6 +33,7 @@ from ferrodiff.adcore.reverse.guards import SINK
 from ferrodiff.adcore.reverse.recall import Recall
 from ferrodiff.adcore.reverse.shuttle import Shuttle
 from ferrodiff.adcore.reverse.storage import declare_memory
+from ferrodiff.adcore.rules.rule import Write
 from ferrodiff.adcore.rules.runtime import Motion, Role, allocation, inactive, memory_operation
 from ferrodiff.adcore.rules.table import rule_for_instruction
 from ferrodiff.adcore.session import Session
@@ -183,6 +192,21 @@ class MemorySweep:
         for each in block.instructions[before:]:
             if isinstance(each, (Load, Store)):
                 self.accesses.append((each, pointer, self.adjoints.block))
+
+    def take_written(self, call: Call, pointer: Value, kind: Type, write: Write) -> Tangent | None:
+        """The adjoint of a float that a function has written to memory, which is reset there."""
+        active = any(v in self.activity.varied for v in floats_of(call))
+        if pointer not in self.activity.varied:
+            if write.partials is not None and active and not self.calls.may_drop(pointer):
+                raise self.session.refuse("active data is stored in memory that is Const", call)
+            return None
+        if write.kind != "float":
+            return None
+        places = self.shadows(pointer)
+        with self._noted(pointer):
+            loaded = self.lanes.load(kind, places, None)
+            self.lanes.store(self.lanes.zero(kind), places, None)
+        return loaded
 
     def _check_lost(self, insn: Store) -> None:
         """Active data stored where there is no shadow would be lost without a word."""

@@ -30,7 +30,7 @@ from ferrodiff.adcore.rules.partial import (
     Scale,
     Unit,
 )
-from ferrodiff.adcore.rules.rule import Rule, Site
+from ferrodiff.adcore.rules.rule import PartialRow, Rule, Site
 from ferrodiff.adcore.rules.table import rule_for_instruction
 from ferrodiff.adcore.session import Session
 
@@ -220,6 +220,8 @@ class Sweep:
             return
         if self.memory.reverse(insn):
             return
+        if isinstance(insn, Call):
+            self._written(insn)
         self._check_bits(insn)
         if not self.activity.has_adjoint(insn):
             return
@@ -236,10 +238,21 @@ class Sweep:
         if rule is None:
             name = insn.callee_name if isinstance(insn, Call) else insn.opcode
             raise self.session.refuse(f"there is no derivative rule for `{name}`", insn)
-        if rule.writes:
-            raise self.session.refuse(f"`{rule.name}` writes one of its results to memory", insn)
         for field, tangent in self._results(rule, insn):
             self._operands(rule, insn, field, tangent)
+
+    def _written(self, insn: Call) -> None:
+        """Results that a function writes to memory."""
+        rule = rule_for_instruction(insn)
+        for write in rule.writes if rule is not None else ():
+            pointer = insn.args[write.operand]
+            taken = self.memory.take_written(insn, pointer, insn.operands[0].type, write)
+            if rule is None or taken is None or write.partials is None:
+                continue
+            for operand, row in zip(insn.operands, write.partials, strict=True):
+                if row is not None and self.activity.has_adjoint(operand):
+                    partial = self._emitted(row, rule, insn)
+                    self.adjoints.add(operand, self._apply(partial, taken, operand))
 
     def _results(self, rule: Rule, insn: Instruction) -> list[tuple[int | None, Tangent]]:
         if not rule.fields:
@@ -259,10 +272,14 @@ class Sweep:
                 self.adjoints.add(operand, self._apply(partial, tangent, operand))
 
     def _partial(self, rule: Rule, insn: Instruction, k: int, field: int | None) -> Partial:
+        row = rule.row(k, field)
+        return NoDerivative() if row is None else self._emitted(row, rule, insn)
+
+    def _emitted(self, row: PartialRow, rule: Rule, insn: Instruction) -> Partial:
         """A partial in terms of recalled values: emitted aside, then moved to the sweep value by value."""
         aside = Block("partial", self.builder.function)
         site = Site(Builder(self.builder.function, aside), list(insn.operands[: rule.arity]), insn)
-        partial = rule.partial(site, k, field)
+        partial = row(site)
         own = set(aside.instructions)
         for each in aside.instructions:
             each.map_inputs(lambda v: v if v in own else self.recall.value(v))
