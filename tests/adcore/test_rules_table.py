@@ -255,7 +255,7 @@ def test_memory_operations() -> None:
         ("_RNvNtNtCsgEmfK2I1SDS_4core5slice5index16slice_index_fail", Kind.PANIC),
         ("_RNvNtCslNYArtu3iFV_5alloc7raw_vec12handle_error", Kind.PANIC),
         ("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt", Kind.TEXT),
-        ("_RNvNtNtCsjrHSEGnQ3l9_3std2io5stdio6__print", Kind.TEXT),
+        ("_RNvNtNtCsjrHSEGnQ3l9_3std2io5stdio6__print", Kind.PRINT),
         (f"{HASHED}35___rust_no_alloc_shim_is_unstable_v2", Kind.RUNTIME),
         ("memcmp", Kind.READER),
         ("_Unwind_Resume", Kind.UNWINDING),

@@ -16,6 +16,7 @@ from ferrodiff.adcore.rules.mangling import rust_path
 from ferrodiff.adcore.rules.runtime import Role, allocation
 from ferrodiff.adcore.rules.table import REFUSED
 from ferrodiff.adcore.shadow import can_carry
+from ferrodiff.adcore.text import watch_text
 
 
 def call(ctx: Context, old: Call, new: Call) -> None:
@@ -24,6 +25,8 @@ def call(ctx: Context, old: Call, new: Call) -> None:
     if kind is Callee.DEFINED and _is_concerned(ctx, old):
         _derivative_call(ctx, old, new)
         return
+    if kind in (Callee.UNKNOWN, Callee.HARMLESS):
+        watch_text(ctx.session, old, _is_concerned(ctx, old))
     if kind is Callee.UNKNOWN:
         _check_unknown(ctx, old)
     emit(ctx, old, new)

@@ -142,7 +142,8 @@ class Kind(Enum):
     PANIC = "it panics or aborts"
     UNWINDING = "it belongs to unwinding"
     READER = "it only reads memory and returns an integer or a pointer into it"
-    TEXT = "it turns values into text or prints them"
+    TEXT = "it turns values into text"
+    PRINT = "it prints"
     RUNTIME = "it belongs to the runtime and touches no numbers"
 
 
@@ -184,7 +185,7 @@ _SYMBOLS: dict[str, Kind] = {
         Kind.READER,
         "memcmp bcmp memchr memrchr strlen strnlen strcmp strncmp strchr strrchr strstr",
     ),
-    **_kinds(Kind.TEXT, "puts putchar fflush fputs fputc fwrite write"),
+    **_kinds(Kind.PRINT, "puts putchar fflush fputs fputc fwrite write"),
     **_kinds(
         Kind.RUNTIME,
         "__rust_no_alloc_shim_is_unstable __rust_no_alloc_shim_is_unstable_v2 __errno_location sched_yield "
@@ -209,13 +210,17 @@ _RUST_PATHS: dict[tuple[str, ...], Kind] = {
     ("core", "intrinsics", "abort"): Kind.PANIC,
     ("core", "fmt"): Kind.TEXT,
     ("alloc", "fmt"): Kind.TEXT,
-    ("std", "io", "stdio", "_print"): Kind.TEXT,
-    ("std", "io", "stdio", "_eprint"): Kind.TEXT,
+    ("std", "io", "stdio", "_print"): Kind.PRINT,
+    ("std", "io", "stdio", "_eprint"): Kind.PRINT,
     ("core", "str", "count"): Kind.READER,
     ("core", "str", "converts", "from_utf8"): Kind.READER,
     ("core", "slice", "sort", "stable", "drift", "sqrt_approx"): Kind.RUNTIME,
     ("std", "panicking", "panic_count"): Kind.RUNTIME,
     ("std", "panicking", "panicking"): Kind.RUNTIME,
+    ("std", "sys", "sync", "condvar"): Kind.RUNTIME,
+    ("std", "sys", "sync", "mutex"): Kind.RUNTIME,
+    ("std", "sys", "sync", "rwlock"): Kind.RUNTIME,
+    ("std", "thread", "current"): Kind.RUNTIME,
     ("std", "rt", "lang_start_internal"): Kind.RUNTIME,
 }
 """Rust paths (prefixes) of compiled library functions that are harmless."""
@@ -230,7 +235,7 @@ _PANICKING_PREFIXES = ("panic_", "assert_failed", "capacity_overflow", "len_mism
 def inactive(symbol: str) -> Kind | None:
     """Why a function without a body can be called in a derivative as it is, or None if that is not known.
 
-    A `PANIC` never returns. A `TEXT` function reads numbers and writes only text. What such a function
+    A `PANIC` never returns. A `TEXT` or `PRINT` function reads numbers and writes only text. What such a function
     returns carries no derivative.
     """
     if symbol.startswith("llvm."):
