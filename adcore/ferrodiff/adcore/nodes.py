@@ -10,9 +10,9 @@ class Nodes:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        numbers = (int(k.lstrip("!")) for k in session.module.metadata if k.lstrip("!").isdigit())
-        known = session.facts.setdefault("next node", max(numbers, default=0) + 1)
-        assert isinstance(known, int)
+        if "next node" not in session.facts:
+            numbers = (int(k.lstrip("!")) for k in session.module.metadata if k.lstrip("!").isdigit())
+            session.facts["next node"] = max(numbers, default=0) + 1
 
     def add(self, text: str, distinct: bool = False) -> str:
         """A node `!{text}`; a distinct one begins with itself."""
