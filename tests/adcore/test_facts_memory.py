@@ -140,3 +140,59 @@ def test_known_factors() -> None:
 def test_flattened_types() -> None:
     layout = Module.parse(canonical("")).datalayout
     assert flatten(StructType((i32, ArrayType(2, f64))), layout) == [(0, i32), (8, f64), (16, f64)]
+
+
+ARRAYS = """
+  %m = call ptr @malloc(i64 200)
+  %head = load ptr, ptr %m
+  %values = getelementptr inbounds nuw i8, ptr %m, i64 8
+  %v = getelementptr inbounds nuw double, ptr %values, i64 %i
+  %x = load double, ptr %v
+  %keys = getelementptr inbounds nuw i8, ptr %m, i64 96
+  %k = getelementptr inbounds nuw i32, ptr %keys, i64 %i
+  %y = load i32, ptr %k
+  %z = add i32 %y, 1
+  %edges = getelementptr inbounds nuw i8, ptr %m, i64 144
+  %e = getelementptr inbounds nuw ptr, ptr %edges, i64 %i
+  %child = load ptr, ptr %e
+"""
+
+
+def test_arrays_side_by_side_in_one_object() -> None:
+    facts = Facts(ARRAYS, "i64 %i")
+    assert facts.types.pattern(facts.named("v"), period=8) == (8, [(0, f64)])
+    assert facts.types.pattern(facts.named("k"), period=4) == (4, [])
+    assert facts.types.pattern(facts.named("e"), period=8) == (8, [(0, ptr)])
+    assert facts.types.scalars(facts.named("m"), 16, 8, True) == [(0, ptr), (8, f64)]
+
+
+def test_a_word_of_several_arrays_is_unknown() -> None:
+    # Whether the word at any multiple of eight is a float or an address depends on which one it is.
+    loop = ARRAYS + (
+        "  br label %l\nl:\n  %j = phi i64 [0, %0], [%n, %l]\n  %p = getelementptr i64, ptr %m, i64 %j\n"
+        "  %q = getelementptr i64, ptr %t, i64 %j\n  %w = load i64, ptr %p\n  store i64 %w, ptr %q\n"
+        "  %n = add i64 %j, 1\n  %c = icmp ult i64 %n, 25\n  br i1 %c, label %l, label %d\nd:"
+    )
+    facts = Facts(loop, "i64 %i, ptr %t")
+    assert facts.types.scalars(facts.named("p"), 8, 8) is None
+
+
+def test_what_is_known_goes_along_a_chain_of_copies() -> None:
+    copy = "  call void @llvm.memcpy.p0.p0.i64(ptr {}, ptr {}, i64 16, i1 false)\n"
+    facts = Facts(
+        copy.format("%y", "%x")
+        + copy.format("%z", "%y")
+        + "  %v = load double, ptr %x\n  %q = getelementptr i8, ptr %z, i64 8\n  %p = load ptr, ptr %q",
+        "ptr %x, ptr %y, ptr %z",
+    )
+    for argument in facts.function.arguments:
+        assert facts.types.scalars(argument, 16) == [(0, f64), (8, ptr)]
+
+
+def test_gaps_that_have_no_room_for_a_float_are_padding() -> None:
+    body = "  %u = load double, ptr %x\n  %q = getelementptr i8, ptr %x, i64 8\n  %v = load i32, ptr %q\n  %s = add i32 %v, 1"
+    facts = Facts(body, "ptr %x")
+    x = facts.function.arguments[0]
+    assert facts.types.scalars(x, 16) is None
+    roomy = MemoryTypes(facts.function, facts.alias, facts.module.datalayout, smallest=8)
+    assert roomy.scalars(x, 16) == [(0, f64)]
