@@ -69,6 +69,11 @@ CASES = [
     "#[cfg(any())]\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x }\n#[cfg(not(any()))]\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x }",
     "#[autodiff_forward(\n  df,\n  Dual,\n  Frob,\n)]\nfn f(\n  x: f64,\n) -> f64 { x }",
     "#[autodiff_forward(df, Dual, ActiveOnly)]\nfn f(x: f64) -> f64 { x }",
+    "#[autodiff_forward(df, Dual, Dual)]\nfn f(x: &f64) -> &f64 { x }",
+    "#[autodiff_forward(df, Dual, DualOnly)]\nfn f(x: &f64) -> &f64 { x }",
+    "#[autodiff_forward(df, Dual, Const, Dual)]\nfn f<'a>(x: &'a f64, y: &f64) -> &'a f64 { x }",
+    "#[autodiff_forward(df, Const, Dual)]\nfn f(x: &f64) -> &f64 { x }",
+    "struct S<'a>(&'a f64);\n#[autodiff_forward(df, Dual, Dual)]\nfn f(x: &f64) -> S<'_> { S(x) }",
     "#[autodiff_reverse(DF, active, Active)]\nfn f(x: f64) -> f64 { x }",
 ]
 # rustc crashes or accepts these; ours is an error all the same

@@ -114,6 +114,10 @@ def rev(items: str, function: str = "fn f(x: f64) -> f64 { x * x }") -> str:
         (fwd("df, ⟦Dual⟧, Dual, Dual", "fn f(g: fn(f64) -> f64, x: f64) -> f64 { g(x) }"), "FD038 Dual for `fn(f64)"),
         (rev("df, ⟦Duplicated⟧, Active", "fn f(m: &mut dyn Model) -> f64 { m.at() }"), "FD038 Duplicated for `&mut dyn"),
         (fwd("df, ⟦Dual⟧, Dual", "fn f(m: Box<dyn Fn() -> f64>) -> f64 { m() }"), "FD038"),
+        (fwd("df, Dual, Dual", "fn f(x: &f64) -> ⟦&f64⟧ { x }"), "FD039 missing lifetime specifiers"),
+        (fwd("df, Dual, DualOnly", "fn f(x: &f64) -> ⟦&f64⟧ { x }"), "FD039 missing lifetime specifier"),
+        (fwd("df, 2, Dual, Dual", "fn f(x: &f64) -> ⟦S<'_>⟧ { S(x) }"), "FD039"),
+        ("// ferrodiff: allow(⟦FD999⟧, FD021)\n" + fwd("df, Dual, Dual"), "FD040 unknown diagnostic: `FD999`"),
         (fwd("⟦df⟧, Dual, Dual", "fn f<T: Copy>(x: T) -> T { x }"), "FD036"),
     ],
 )  # fmt: skip

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrodiff.analysis.annotation import parse_list
-from ferrodiff.analysis.document import Document, FileAnalysis, analyse, parse
+from ferrodiff.analysis.document import Document, FileAnalysis, analyse
 from ferrodiff.analysis.signature import derivative_signature
+from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, Span
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.rs"))

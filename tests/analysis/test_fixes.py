@@ -344,3 +344,26 @@ def test_a_parameter_and_its_uses_are_renamed(before: str, after: str) -> None:
 )
 def test_no_renaming_where_it_might_change_the_meaning(text: str) -> None:
     assert renamed(text, 1, "step") is None
+
+
+def only(text: str, code: str) -> Diagnostic:
+    """The one diagnostic of a text."""
+    (diagnostic,) = analyse(text).diagnostics
+    assert diagnostic.code == code
+    return diagnostic
+
+
+def test_a_parameter_called_like_a_shadow_is_renamed() -> None:
+    text = IMPORTS + "#[autodiff_reverse(df, Duplicated, Const, Active)]\nfn f(x: &f64, dx_0: f64) -> f64 { *x + dx_0 }\n"
+    written = applied(text, only(text, "FD019").fixes[0])
+    assert "fn f(x: &f64, dx_0_2: f64) -> f64 { *x + dx_0_2 }" in written
+    assert analyse(written).diagnostics == ()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_inline_goes_with_its_line(end: str) -> None:
+    lines = [IMPORTS.strip(), "#[autodiff_forward(df, Dual, Dual)]", "    #[inline(always)]", "fn f(x: f64) -> f64 { x }", ""]
+    text = end.join(lines)
+    assert applied(text, only(text, "FD035").fixes[0]) == end.join([*lines[:2], *lines[3:]])
+    beside = IMPORTS + "#[autodiff_forward(df, Dual, Dual)]\n#[inline] fn f(x: f64) -> f64 { x }"
+    assert applied(beside, only(beside, "FD035").fixes[0]).endswith("\n fn f(x: f64) -> f64 { x }")

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import tree_sitter_rust
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Node, Tree
 
 from ferrodiff.analysis.items import MACROS, Found, Walker, module_root
 from ferrodiff.analysis.model import Attribute, Function, Import, Misplaced, Mode, Name, shifted
 from ferrodiff.analysis.printing import COMMENTS
+from ferrodiff.analysis.syntax import language, parse
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
 
 if TYPE_CHECKING:
@@ -33,17 +33,6 @@ if TYPE_CHECKING:
 _ALIAS = re.compile(rb"(autodiff(?:_forward|_reverse)?)\s+as\s+(\w+)")
 _WORD_END = re.compile(rb"\w\Z")
 _ORDINARY_TRIGGER = re.compile(rb"autodiff")
-
-
-@cache
-def _language() -> Language:
-    return Language(tree_sitter_rust.language())
-
-
-def parse(data: bytes, old: Tree | None = None) -> Tree:
-    """The syntax tree of a whole file; `old` must have been edited to match `data`."""
-    parser = Parser(_language())
-    return parser.parse(data, old) if old is not None else parser.parse(data)
 
 
 @dataclass(slots=True)
@@ -150,10 +139,10 @@ class FileAnalysis:
 @cache
 def _before_items() -> frozenset[int]:
     """Kinds of nodes that belong to the item after them."""
-    language = _language()
+    grammar = language()
     names = ("attribute_item", *COMMENTS)
     return frozenset(
-        [number for name in names if (number := language.id_for_node_kind(name, True)) is not None]
+        [number for name in names if (number := grammar.id_for_node_kind(name, True)) is not None]
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import replace
+from typing import Protocol, Self
 
 from tree_sitter import Node
 
 from ferrodiff.analysis.model import Annotation, Attribute, Container, Function, Generic, Header, Parameter
+from ferrodiff.analysis.parameter_attributes import assigned, attribute_spans, without
 from ferrodiff.analysis.printing import COMMENTS, identifier
+from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import Span
 
 
@@ -20,6 +23,12 @@ class Reader(Protocol):
     def text(self, node: Node) -> str: ...
 
     def printed(self, node: Node | None) -> str: ...
+
+    def bytes_of(self, span: Span) -> bytes: ...
+
+    def moved(self, start: int) -> Self:
+        """The same text, read by a tree of its own whose offset 0 is `start` here."""
+        ...
 
 
 _GENERIC_KINDS: Mapping[str, str] = {
@@ -57,7 +66,7 @@ def read_function(
         item_text_span=whole,
         visibility=reader.printed(visibility),
         header=header,
-        generics_text=reader.printed(node.child_by_field_name("type_parameters")),
+        generics_text=reader.printed(node.child_by_field_name("type_parameters")) if generics else "",
         generics=generics,
         where_text=where,
         parameters=read_parameters(reader, parameters),
@@ -116,6 +125,43 @@ def _header(reader: Reader, modifiers: Node | None) -> tuple[Header, bool]:
 
 
 def read_parameters(reader: Reader, node: Node | None) -> tuple[Parameter, ...]:
+    if node is not None and node.has_error:
+        span = reader.span(node)
+        text = reader.bytes_of(span)
+        attributes = attribute_spans(text)
+        if attributes:
+            return _with_many_attributes(reader, span.start, text, attributes)
+    return _listed(reader, node)
+
+
+_HEAD = b"fn f"
+
+
+def _with_many_attributes(
+    reader: Reader, start: int, text: bytes, spans: list[tuple[int, int]]
+) -> tuple[Parameter, ...]:
+    root = parse(_HEAD + without(text, spans) + b"{}").root_node
+    item = root.children[0] if root.children else root
+    listed = item.child_by_field_name("parameters")
+    parameters = _listed(reader.moved(start - len(_HEAD)), listed)
+    starts = [parameter.span.start - start for parameter in parameters]
+    return tuple(
+        [
+            replace(
+                parameter,
+                attributes_text="".join([_attribute(reader, start + a, text[a:b]) for a, b in own]),
+            )
+            for parameter, own in zip(parameters, assigned(spans, starts), strict=True)
+        ]
+    )
+
+
+def _attribute(reader: Reader, start: int, text: bytes) -> str:
+    root = parse(text + _HEAD + b"(){}").root_node
+    return reader.moved(start).printed(root.children[0]) + " " if root.children else ""
+
+
+def _listed(reader: Reader, node: Node | None) -> tuple[Parameter, ...]:
     found: list[Parameter] = []
     attributes = ""
     for child in node.children if node is not None else ():

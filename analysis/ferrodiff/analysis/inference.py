@@ -18,7 +18,7 @@ from ferrodiff.analysis.model import Activity, Function, Mode, Parameter
 from ferrodiff.analysis.printing import quoted
 from ferrodiff.analysis.signature import shadow_names
 from ferrodiff.analysis.text import SourceText, Span
-from ferrodiff.analysis.typetext import split_top_level
+from ferrodiff.analysis.typetext import ELIDED, split_top_level
 from ferrodiff.analysis.usage import Usage, usage
 
 WIDEST = 16
@@ -27,7 +27,6 @@ _WRITABLE = re.compile(r"&(?:'\w+ )?mut |\*mut ")
 _CALLABLE = re.compile(r"(?:&(?:'\w+ )?(?:mut )?)?(?:(?:dyn|impl) |Box<dyn )(?:\w+::)*Fn(?:Mut|Once)?\b")
 _FUNCTION_POINTERS = ("fn(", "unsafe fn(", "extern ", "unsafe extern ", "for<")
 _HEAP = re.compile(r"\b(?:Vec|VecDeque|Box|Rc|Arc|HashMap|BTreeMap|LinkedList|BinaryHeap)\b")
-_ELIDED = re.compile(r"&(?!')|'_\b")
 _LANES = {Mode.FORWARD: "tangents", Mode.REVERSE: "gradients"}
 
 
@@ -287,7 +286,7 @@ def _clashes(function: Function, proposal: Proposal) -> bool:
 
 def _loses_lifetime(function: Function, proposal: Proposal) -> bool:
     """Whether a returned reference takes its lifetime from the one reference passed, and a shadow is another."""
-    if function.return_type is None or not _ELIDED.search(function.return_type):
+    if function.return_type is None or not ELIDED.search(function.return_type):
         return False
     if any(p.is_self and is_indirect(p.type_text) for p in function.parameters):
         return False

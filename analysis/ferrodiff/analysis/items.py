@@ -134,6 +134,12 @@ class Walker:
     def printed(self, node: Node | None) -> str:
         return print_node(node, self.data, self.base)
 
+    def bytes_of(self, span: Span) -> bytes:
+        return self.data[span.start : span.end]
+
+    def moved(self, start: int) -> Walker:
+        return Walker(self.data, -start, self.aliases, self.triggers)
+
     def walk(self, nodes: Sequence[Node], container: Container, broken: bool = False) -> Found:
         """`broken`: the nodes are the pieces of a text that could not be parsed as a whole."""
         stack = [Frame(nodes, container, "source_file", broken)]

@@ -42,6 +42,7 @@ _PREFIXES = {
     "!": frozenset({"unary_expression", "macro_invocation", "inner_attribute_item"}),
     "?": frozenset({"removed_trait_bound"}),
     "#": frozenset({"attribute_item", "inner_attribute_item"}),
+    "'": frozenset({"ERROR"}),  # a lifetime where the grammar expects none: `dyn 'a + Trait`
     "~": frozenset({"trait_bounds", "higher_ranked_trait_bound"}),
 }
 _NO_SPACE_BEFORE = frozenset({",", ";", ")", "]", ":", "."})
@@ -149,6 +150,11 @@ def leaves(node: Node, data: bytes, base: int = 0) -> list[Leaf]:
                 found.append(Leaf(text, kind, parent, siblings))
             continue
         named = _elements(current) if kind in TUPLES else 0
+        if kind == "tuple_type" and parent == "trait_bounds" and named == 1:
+            # `T: (Copy)` has the parentheses of no tuple
+            inside = [child for child in current.named_children if child.type not in COMMENTS]
+            stack.append((inside[0], parent, 0))
+            continue
         stack.extend([(child, kind, named) for child in reversed(current.children)])
     return found
 
@@ -169,6 +175,8 @@ def join(tokens: list[Leaf]) -> str:
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         if leaf.text == "," and _is_trailing(leaf, following):
             continue
+        if leaf.text == ":" and _bounds_nothing(leaf, following):
+            continue
         if previous is not None and _space(previous, leaf):
             parts.append(" ")
         parts.append(leaf.text)
@@ -185,12 +193,24 @@ def _is_trailing(comma: Leaf, following: Leaf | None) -> bool:
     return not (comma.parent in TUPLES and comma.siblings == 1)
 
 
+def _bounds_nothing(colon: Leaf, following: Leaf | None) -> bool:
+    """``<T:>``, which is ``<T>``."""
+    return (
+        colon.parent == "ERROR"
+        and following is not None
+        and following.parent == "type_parameters"
+        and following.text in (",", ">")
+    )
+
+
 def _space(left: Leaf, right: Leaf) -> bool:
     if left.text in _OPENERS or right.text in _NO_SPACE_BEFORE:
         return False
     if left.text in _PREFIXES and left.parent in _PREFIXES[left.text]:
         return right.text == "{" and left.parent == "macro_invocation"
     if left.text == "<" and left.parent in _ANGLE_PARENTS:
+        return False
+    if right.kind == "\"" and left.text in ("r", "c", "cr") and left.parent == "ERROR":
         return False
     return _space_before(left, right)
 

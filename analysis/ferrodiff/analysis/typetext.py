@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _REFERENCE = re.compile(r"&(?:'\w+ )?(?:mut )?")
+ELIDED = re.compile(r"&(?!\s*')|'_\b")
+"""A lifetime that is not named."""
 _OPEN, _CLOSE = "([{<", ")]}>"
 
 

@@ -42,7 +42,7 @@ class Mention:
 @lru_cache(maxsize=256)
 def mentions(body: str) -> tuple[Mention, ...]:
     """The names used as values in a body (with its braces), in no particular order."""
-    from ferrodiff.analysis.document import parse
+    from ferrodiff.analysis.syntax import parse
 
     data = _HEAD + encode(body)
     return tuple(_walk(parse(data).root_node, data))
@@ -74,7 +74,7 @@ _PATTERN_FIELDS = ("pattern", "parameters")
 @lru_cache(maxsize=256)
 def is_rebound(body: str, name: str) -> bool:
     """Whether anything in a body may declare a local variable of this name."""
-    from ferrodiff.analysis.document import parse
+    from ferrodiff.analysis.syntax import parse
 
     data, wanted = _HEAD + encode(body), encode(name)
     waiting = [(parse(data).root_node, False)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
+from ferrodiff.analysis.text import Span
 
 RULE = Rule(
     code="FD035",
@@ -32,5 +33,12 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         return
     for attribute in subject.function.attributes:
         if attribute.path == "inline" and attribute.text != "#[inline(never)]":
-            fix = Fix(f"Remove `{attribute.text}`", (Edit(attribute.span, ""),))
+            fix = Fix(f"Remove `{attribute.text}`", (Edit(_with_line(subject.text, attribute.span), ""),))
             yield RULE.at(attribute.span, fixes=(fix,))
+
+
+def _with_line(text: bytes, span: Span) -> Span:
+    """The attribute, together with the rest of a line that it has for itself."""
+    start, end = text.rfind(b"\n", 0, span.start) + 1, text.find(b"\n", span.end) + 1
+    alone = end > 0 and not text[start : span.start].strip() and not text[span.end : end].strip()
+    return Span(start, end) if alone else span

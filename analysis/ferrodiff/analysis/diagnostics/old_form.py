@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
-from ferrodiff.analysis.diagnostics.subject import Subject
+from ferrodiff.analysis.diagnostics.file import File
 from ferrodiff.analysis.fixes import new_form
+from ferrodiff.analysis.model import shifted
 
 RULE = Rule(
     code="FD033",
@@ -27,6 +28,8 @@ fn f(x: f64) -> f64 { x }
 )
 
 
-def check(subject: Subject) -> Iterator[Diagnostic]:
-    if subject.annotation.old_form:
-        yield RULE.at(subject.annotation.path_span, fixes=new_form(subject.annotation))
+def check(file: File) -> Iterator[Diagnostic]:
+    for located in file.located:
+        if located.annotation.old_form:
+            annotation = shifted(located.annotation, located.base)
+            yield RULE.at(annotation.path_span, fixes=new_form(annotation, file.analysis))

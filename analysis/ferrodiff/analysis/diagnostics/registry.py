@@ -22,6 +22,7 @@ from ferrodiff.analysis.diagnostics import (
     inline_conflict,
     large_width,
     list_syntax,
+    lost_lifetime,
     misplaced,
     missing_feature,
     missing_import,
@@ -39,6 +40,7 @@ from ferrodiff.analysis.diagnostics import (
     unclosed,
     unknown_activity,
     unknown_callee,
+    unknown_code,
     unknown_mode,
     unsupported_function,
     width_range,
@@ -66,7 +68,6 @@ class Stage:
 STAGES = (
     Stage(
         (
-            old_form.check,
             inline_conflict.check,
             unsupported_function.check,
             pattern_parameter.check,
@@ -97,6 +98,7 @@ STAGES = (
             const_return_forward.check,
             const_return_reverse.check,
             shadow_clash.check,
+            lost_lifetime.check,
         ),
         ends=True,
     ),
@@ -104,6 +106,7 @@ STAGES = (
 )
 FILE_CHECKS: tuple[FileCheck, ...] = (
     misplaced.check,
+    old_form.check,
     unclosed.check,
     missing_import.check,
     missing_feature.check,
@@ -151,14 +154,19 @@ RULES: tuple[Rule, ...] = (
     not_instantiated.RULE,
     not_in_trait.RULE,
     unknown_callee.RULE,
+    lost_lifetime.RULE,
+    unknown_code.RULE,
 )
 BY_CODE = {rule.code: rule for rule in RULES}
 
 
-def check_annotations(function: Function) -> Iterator[Diagnostic]:
-    """What there is to say about a function's annotations without a look at the rest of the file."""
+def check_annotations(function: Function, text: bytes) -> Iterator[Diagnostic]:
+    """What there is to say about a function's annotations without a look at the rest of the file.
+
+    The function's spans are places in `text`.
+    """
     for annotation in function.annotations:
-        subject = Subject(function, annotation)
+        subject = Subject(function, annotation, text)
         for stage in STAGES:
             found = [diagnostic for check in stage.checks for diagnostic in check(subject)]
             yield from found

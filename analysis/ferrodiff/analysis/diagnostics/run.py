@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ferrodiff.analysis.diagnostics import unknown_code
 from ferrodiff.analysis.diagnostics.core import Diagnostic
 from ferrodiff.analysis.diagnostics.file import File
-from ferrodiff.analysis.diagnostics.registry import check_annotations, check_file
-from ferrodiff.analysis.diagnostics.silence import silenced
+from ferrodiff.analysis.diagnostics.registry import BY_CODE, check_annotations, check_file
+from ferrodiff.analysis.diagnostics.silence import named_codes, silenced
 from ferrodiff.analysis.model import shifted
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Di
     concerned = any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.notable)
     if concerned or (analysis.tree.root_node.has_error and b"autodiff" in analysis.source.data):
         found += check_file(File(analysis, crate_root))
+    found += unknown_code.check(named_codes(analysis), frozenset(BY_CODE))
     found.sort(key=lambda d: (d.span.start, d.span.end, d.code))
     return tuple(silenced(analysis, found))
 
@@ -30,5 +32,7 @@ def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Di
 def _of_item(chunk: Chunk) -> tuple[Diagnostic, ...]:
     """Kept with the item: they depend on nothing else."""
     if chunk.checks is None:
-        chunk.checks = tuple([d for function in chunk.found.functions for d in check_annotations(function)])
+        chunk.checks = tuple(
+            [d for function in chunk.found.functions for d in check_annotations(function, chunk.text)]
+        )
     return cast("tuple[Diagnostic, ...]", chunk.checks)

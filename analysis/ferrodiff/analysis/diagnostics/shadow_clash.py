@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ferrodiff.analysis.activities import BY_VALUE
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Related, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
+from ferrodiff.analysis.fixes import free_name, rename_parameter
 from ferrodiff.analysis.model import Mode
 from ferrodiff.analysis.signature import shadow_names
-from ferrodiff.analysis.text import Span
+from ferrodiff.analysis.text import SourceText, Span
 
 RULE = Rule(
     code="FD019",
@@ -47,4 +48,6 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     for name, span in generated:
         clash = names[name]
         related = (Related(span, f"the generated `{name}` comes from this activity"),)
-        yield RULE.at(clash.pattern_span, {"name": name}, related=related)
+        new_name = free_name(name, [*names, *(other for other, _ in generated)])
+        fixes = rename_parameter(subject.function, clash, new_name, SourceText(subject.text))
+        yield RULE.at(clash.pattern_span, {"name": name}, related=related, fixes=fixes)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ferrodiff.analysis.document import FileAnalysis
 
 _ALLOW = re.compile(rb"\bferrodiff:\s*allow(-file)?\(([\w\s,]*)\)")
+_WORD = re.compile(rb"\w+")
 _FARTHEST = 10_000
 """Bytes of comments between a silencing one and its annotation."""
 _OPENING = COMMENTS | {"inner_attribute_item", "shebang"}
@@ -57,6 +58,18 @@ def silences(analysis: FileAnalysis) -> list[Silence]:
         else:
             found.append(_local(analysis, comment, codes))
     return found
+
+
+def named_codes(analysis: FileAnalysis) -> Iterator[tuple[Span, str]]:
+    """Every code that a silencing comment names, with its place."""
+    data = analysis.source.data
+    if b"ferrodiff:" not in data:
+        return
+    for match in _ALLOW.finditer(data):
+        if _comment(analysis, match.start(), match.end()) is not None:
+            for word in _WORD.finditer(match[2]):
+                start = match.start(2) + word.start()
+                yield Span(start, start + len(word[0])), decode(word[0])
 
 
 def _comment(analysis: FileAnalysis, start: int, end: int) -> int | None:

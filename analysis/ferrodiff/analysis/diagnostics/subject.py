@@ -14,6 +14,8 @@ from ferrodiff.analysis.model import Activity, Annotation, Argument, Function, M
 class Subject:
     function: Function
     annotation: Annotation
+    text: bytes = b""
+    """What the function's spans count in, where a fix has to look at it."""
 
     @property
     def mode(self) -> Mode:

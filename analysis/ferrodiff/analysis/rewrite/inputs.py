@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ferrodiff.analysis.document import parse
 from ferrodiff.analysis.model import Activity
 from ferrodiff.analysis.rewrite.body import Plan, Slot
 from ferrodiff.analysis.rewrite.crate import walk
@@ -21,6 +20,7 @@ from ferrodiff.analysis.rewrite.samples import (
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length, slice_element, strip_reference
 from ferrodiff.analysis.rewrite.usertypes import struct_of, user_types
 from ferrodiff.analysis.signature import shadow_type
+from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, decode
 
 _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from ferrodiff.analysis.document import parse
 from ferrodiff.analysis.rewrite.crate import walk
 from ferrodiff.analysis.rewrite.edits import Replacement, insert
 from ferrodiff.analysis.rewrite.samples import Struct
+from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, decode
 
 _DERIVES_DEBUG = re.compile(r"\bderive\s*\([^)]*\bDebug\b")
