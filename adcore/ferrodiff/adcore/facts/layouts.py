@@ -20,6 +20,9 @@ from ferrodiff.adcore.ir.values import Value
 ANYWHERE = -(1 << 60)
 """The offset of an access of which no offset is known."""
 
+MARGIN = 8
+"""Elements before the likely beginning of an array that may be its own."""
+
 Cells = list[tuple[int, Type]]
 """Scalars by offset."""
 
@@ -139,7 +142,8 @@ class Typing:
         self.smallest = smallest
         accesses = list(accesses)
         begins = {(a.offset, a.type) for a in accesses if a.up}
-        # Where some array of a type begins, others that are reached from there begin too.
+        # Where some array of a type begins, others that are reached from there begin too: likely, not certain.
+        self.likely = {replace(a, up=True) for a in accesses if not a.up and (a.offset, a.type) in begins}
         self.accesses = list(
             dict.fromkeys(a if a.up else replace(a, up=(a.offset, a.type) in begins) for a in accesses)
         )
@@ -167,6 +171,7 @@ class _Reading:
     def __init__(self, typing: Typing, place: Place, size: int, one_array: bool, complete: bool) -> None:
         self.layout = typing.layout
         self.smallest = typing.smallest
+        self.likely = typing.likely
         self.place = place
         self.size = size
         self.complete = complete
@@ -275,12 +280,21 @@ class _Reading:
     def _owner(self, offset: int) -> Access | None:
         """Of what may begin at an offset that which begins last; ``NOWHERE`` if that is not decided."""
         begun = self._begun(offset)
+        if self.ordered and self._is_near_likely(offset):
+            return NOWHERE
         if self.ordered and begun:
             last = max(a.offset for a in begun)
             begun = [a for a in begun if a.offset == last]
         if not begun:
             return None
         return begun[0] if len({a.type for a in begun}) == 1 else NOWHERE
+
+    def _is_near_likely(self, offset: int) -> bool:
+        """Whether an array begins a little behind that perhaps begins here already."""
+        at = self.place.offset + offset
+        return any(
+            0 < a.offset - at <= MARGIN * a.stride for a in self.strong.get(offset, ()) if a in self.likely
+        )
 
     def _fits(self, owner: Access, offset: int) -> bool:
         """Whether the scalar lies in the range, and no other one begins inside it."""
