@@ -210,6 +210,7 @@ _RUST_PATHS: dict[tuple[str, ...], Kind] = {
     ("core", "intrinsics", "abort"): Kind.PANIC,
     ("core", "fmt"): Kind.TEXT,
     ("alloc", "fmt"): Kind.TEXT,
+    ("alloc", "string"): Kind.TEXT,
     ("std", "io", "stdio", "_print"): Kind.PRINT,
     ("std", "io", "stdio", "_eprint"): Kind.PRINT,
     ("core", "str", "count"): Kind.READER,
