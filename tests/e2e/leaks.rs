@@ -2,6 +2,7 @@
 #![feature(autodiff)]
 use std::autodiff::autodiff_reverse;
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Panics after some iterations if an input is large.
@@ -63,13 +64,17 @@ fn named(x: &[f64]) -> f64 {
     names.reverse();
     let mut queue: VecDeque<(String, f64)> = names.into_iter().collect();
     let mut t = 0.5;
+    let mut logs: Vec<(String, f64)> = Vec::new();
     while let Some((name, v)) = queue.pop_front() {
         t = t * v.cos() + name.len() as f64;
+        let mut log = name.clone();
+        write!(log, "{t:.3} after {v:.3}").unwrap();
+        logs.push((log, v * v));
         if t < 2.0 {
             queue.push_back((name + "+", v * t));
         }
     }
-    t
+    t + logs.iter().map(|(text, v)| text.len() as f64 * v).sum::<f64>()
 }
 
 /// Buffers that are exchanged, replaced and dropped inside loops; trait objects.
