@@ -121,9 +121,7 @@ def _split(function: Function, block: Block, call: Call) -> Block:
     return join
 
 
-def _direct(
-    function: Function, here: Block, call: Call, name: str, join: Block, result: Phi | None
-) -> None:
+def _direct(function: Function, here: Block, call: Call, name: str, join: Block, result: Phi | None) -> None:
     """The call of one target in a block of its own, which goes on at the join."""
     copy = call.copy()
     copy.callee = global_ref(name)

@@ -139,7 +139,11 @@ class Alias:
             if at in seen or isinstance(at, Constant):
                 continue
             seen.add(at)
-            if not isinstance(at, Instruction) or isinstance(at, Load) or at.opcode in ("ptrtoint", "landingpad"):
+            if (
+                not isinstance(at, Instruction)
+                or isinstance(at, Load)
+                or at.opcode in ("ptrtoint", "landingpad")
+            ):
                 return False
             if not isinstance(at, Call):
                 work.extend(at.operands)

@@ -305,9 +305,7 @@ class _Reading:
     def _is_integer(self, owner: Access, offset: int) -> bool:
         """Whether an array of integers begins between the beginning of the scalar's array and here."""
         at = self.place.offset + offset
-        return self.ordered and any(
-            a.up and owner.offset < a.offset <= at for a in self.weak.get(offset, ())
-        )
+        return self.ordered and any(a.up and owner.offset < a.offset <= at for a in self.weak.get(offset, ()))
 
 
 CLASH = StructType(())

@@ -49,6 +49,7 @@ NO_FLOAT = 1 << 30
 ROUNDS = 12
 """Copies pass on what is known; this often they are looked at again."""
 
+
 class MemoryTypes:
     """Layouts of the objects of one function, a snapshot.
 
@@ -125,9 +126,7 @@ class MemoryTypes:
             cells = self._typed(pointer, size, align, one_array)
         return cells
 
-    def pattern(
-        self, pointer: Value, align: int | None = None, period: int = 1
-    ) -> tuple[int, Cells] | None:
+    def pattern(self, pointer: Value, align: int | None = None, period: int = 1) -> tuple[int, Cells] | None:
         """``(stride, scalars)`` of an array that starts at ``pointer``, for copies of unknown length.
 
         The length is known to be a multiple of ``period``.

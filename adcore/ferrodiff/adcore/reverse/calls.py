@@ -208,7 +208,9 @@ class CallFacts:
         """Whether memory of unknown layout can be copied word by word (see `Shuttle.words`)."""
         known = self.memory.only_floats(f64, to, source)
         made_here = self.memory.is_made_here(to) and self.memory.is_made_here(source)
-        return known and (made_here or (self._owns(to) and self._owns(source) and smallest_float(self.session) == 8))
+        return known and (
+            made_here or (self._owns(to) and self._owns(source) and smallest_float(self.session) == 8)
+        )
 
     def argument_leaves(self, call: Call, activity: Activity) -> list[list[Path]]:
         """For every argument the floats in it that get gradients."""

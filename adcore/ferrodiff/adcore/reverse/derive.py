@@ -412,9 +412,7 @@ class Building:
                 lanes.append(self.forward_frame.add(place, "lane"))
             augmented.shadow[argument] = tuple(lanes)
         shadows = augmented.shadow[values]
-        settle_by_value(
-            self.session, self.memory, values, shadows, self.thunk.by_value, self.forward_frame
-        )
+        settle_by_value(self.session, self.memory, values, shadows, self.thunk.by_value, self.forward_frame)
 
     def _add_seeds(self, derivative: Derivative, lanes: Lanes) -> dict[Path, Tangent]:
         seeds: dict[Path, Tangent] = {}

@@ -372,9 +372,7 @@ class MemorySweep:
             if size is not const_int(i64, 0):
                 self.builder.call(name, void, [s if s is not None else d, d, size])
 
-        for k, (d, (here, _)) in enumerate(
-            zip(self.shadows(to), self._present(to, bytes_), strict=True)
-        ):
+        for k, (d, (here, _)) in enumerate(zip(self.shadows(to), self._present(to, bytes_), strict=True)):
             if not has_source:
                 shuttle(None, d, here)
                 continue
