@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferrodiff.adcore.ir.constants import ConstInt
-from ferrodiff.adcore.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
-from ferrodiff.adcore.ir.types import IntType
+from ferrodiff.adcore.ir.instructions import Freeze, GetElementPtr, Instruction, Load, Phi, Select
+from ferrodiff.adcore.ir.types import FloatType, IntType
 from ferrodiff.adcore.ir.values import Value
 
 LONG = 512
@@ -93,3 +94,46 @@ def copied_from(value: Value) -> list[Load] | None:
         else:
             return None
     return found
+
+
+def floats_in(value: Value) -> list[tuple[int, FloatType]]:
+    """The floats whose bits an integer is put together from, with their byte offsets in it."""
+    found: dict[tuple[int, FloatType], None] = {}
+    seen: set[tuple[Value, int]] = set()
+    work = [(value, 0)]
+    while work:
+        at, shift = work.pop()
+        if (at, shift) in seen or not isinstance(at, Instruction):
+            continue
+        seen.add((at, shift))
+        source = at.operands[0] if at.operands else None
+        if at.opcode == "bitcast" and source is not None and isinstance(source.type, FloatType):
+            if shift % 8 == 0:
+                found[shift // 8, source.type] = None
+        elif at.opcode in ("zext", "or", "phi", "freeze"):
+            work.extend((v, shift) for v in at.operands)
+        elif at.opcode == "select":
+            work.extend((v, shift) for v in at.operands[1:])
+        elif at.opcode == "shl" and isinstance(at.operands[1], ConstInt):
+            work.append((at.operands[0], shift + at.operands[1].value))
+    return list(found)
+
+
+def floats_from(load: Load, users: Callable[[Value], list[Instruction]]) -> list[tuple[int, FloatType]]:
+    """The floats that pieces of a loaded integer become, with their byte offsets in it."""
+    found: dict[tuple[int, FloatType], None] = {}
+    seen: set[tuple[Value, int]] = set()
+    work: list[tuple[Value, int]] = [(load, 0)]
+    while work:
+        at, shift = work.pop()
+        if (at, shift) in seen:
+            continue
+        seen.add((at, shift))
+        for user in users(at):
+            if user.opcode == "bitcast" and isinstance(user.type, FloatType) and shift % 8 == 0:
+                found[shift // 8, user.type] = None
+            elif user.opcode in ("trunc", "phi", "freeze"):
+                work.append((user, shift))
+            elif user.opcode == "lshr" and isinstance(user.operands[1], ConstInt):
+                work.append((user, shift + user.operands[1].value))
+    return list(found)

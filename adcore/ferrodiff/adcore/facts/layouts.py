@@ -164,6 +164,10 @@ class Typing:
         """The scalars in ``size`` bytes at a place of which there is no doubt, integers among them."""
         return _Reading(self, place, size, False, False).certain()
 
+    def clashes(self, place: Place, size: int) -> Cells:
+        """The scalars in ``size`` bytes at a place that stand where others may stand as well."""
+        return _Reading(self, place, size, False, False).clashes()
+
 
 class _Reading:
     """One question to a `Typing`: which accesses may begin at which offset of a range."""
@@ -223,6 +227,15 @@ class _Reading:
             if gap >= self.smallest and not self.complete:
                 return None
             offset += 1
+        return found
+
+    def clashes(self) -> Cells:
+        """Scalars of several kinds that may begin at one offset: variants of an enum, for instance."""
+        found: Cells = []
+        for offset in range(self.size):
+            strong = self._nearby(self.strong.get(offset, ()), self.place.offset + offset)
+            if strong is not None and len(strong[1]) > 1:
+                found += [(offset, kind) for kind in sorted(strong[1], key=str)]
         return found
 
     def certain(self) -> Cells:

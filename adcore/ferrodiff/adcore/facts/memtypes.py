@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 
 from ferrodiff.adcore.facts.alias import Alias
-from ferrodiff.adcore.facts.copies import LONG, Copy, Groups, copied_from
+from ferrodiff.adcore.facts.copies import LONG, Copy, Groups, copied_from, floats_from, floats_in
 from ferrodiff.adcore.facts.layouts import (
     ANYWHERE,
+    CLASH,
     Access,
     Cells,
     Layout,
@@ -182,6 +183,11 @@ class MemoryTypes:
             a.type is kind and (a.offset == ANYWHERE or gcd(a.offset, a.stride) % width == 0) for a in floats
         )
 
+    def clashes(self, *pointers: Value) -> bool:
+        """Whether floats and pointers share a place behind some pointers: variants of an enum, for instance."""
+        roots = {r for p in pointers for r in self.alias.roots(p) if not _is_nowhere(r)}
+        return any(CLASH in self._layout_from(r).cells.values() for r in roots)
+
     def is_made_here(self, pointer: Value) -> bool:
         """Whether all memory that shares its layout with a pointer's was made by this function."""
         self._exchange()
@@ -234,13 +240,15 @@ class MemoryTypes:
         if isinstance(insn, Load):
             evidence = self._evidence(insn)
             if evidence is not None:
-                self._add(insn.pointer, evidence, insn.align)
+                pieces = floats_from(insn, self.alias.users) if isinstance(evidence, IntType) else []
+                self._add_pieces(insn, evidence, pieces)
             if isinstance(insn.type, PointerType):
                 self._point(insn.pointer, insn)
         elif isinstance(insn, Store):
             origins = copied_from(insn.value)
             if origins is None:
-                self._add(insn.pointer, insn.value.type, insn.align)
+                pieces = floats_in(insn.value) if isinstance(insn.value.type, IntType) else []
+                self._add_pieces(insn, insn.value.type, pieces)
             else:
                 size = self.layout.store_size(insn.value.type)
                 for origin in origins:
@@ -260,6 +268,16 @@ class MemoryTypes:
             for argument, accesses in zip(insn.args, self.callee(insn), strict=False):
                 for access in accesses:
                     self._add_access(argument, access)
+
+    def _add_pieces(self, insn: Load | Store, type: Type, floats: list[tuple[int, FloatType]]) -> None:
+        """An access of floats side by side in one integer, with other bytes between them; or of a whole."""
+        if not floats:
+            self._add(insn.pointer, type, insn.align)
+            return
+        told = {o + k for o, kind in floats for k in range(self.layout.store_size(kind))}
+        rest: list[tuple[int, Type]] = [(k, i8) for k in range(self.layout.store_size(type)) if k not in told]
+        for offset, kind in [*floats, *rest]:
+            self._add_access(insn.pointer, Access(offset, 0, kind), insn.align)
 
     def _add(self, pointer: Value, type: Type, align: int | None) -> None:
         for offset, scalar in flatten(type, self.layout):
@@ -415,7 +433,8 @@ class MemoryTypes:
             return [] if place.step else _between(accesses, place.offset, place.offset + window)
         if not copy.typed and copy.source in self._swept():
             return []
-        cells = Typing(accesses, self.layout).known(place, window)
+        typing = Typing(accesses, self.layout)
+        cells = [*typing.known(place, window), *typing.clashes(place, window)]
         return [Access(offset, repeat, kind) for offset, kind in cells]
 
     def _join_pointees(self, copy: Copy, back: Copy, access: Access) -> None:

@@ -11,10 +11,22 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ferrodiff.adcore.facts.alias import Alias
+from ferrodiff.adcore.facts.copies import floats_in
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.constants import Constant, ConstInt
 from ferrodiff.adcore.ir.datalayout import DataLayout
-from ferrodiff.adcore.ir.instructions import Call, ExtractValue, Instruction, Load, Phi, Return, Select, Store
+from ferrodiff.adcore.ir.instructions import (
+    Call,
+    ExtractValue,
+    Freeze,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Return,
+    Select,
+    Store,
+)
 from ferrodiff.adcore.ir.types import (
     ArrayType,
     FloatType,
@@ -498,6 +510,24 @@ def produced(value: Value, activity: Activity) -> set[Path]:
 
     walk(value, 0, ())
     return found
+
+
+def result_paths(value: Value) -> list[Path]:
+    """The floats in a returned value, inside integers too, as far as its own function puts them together."""
+    found = dict.fromkeys(path for path, _ in float_leaves(value.type))
+    seen: set[Value] = set()
+    work: list[tuple[Value, Path]] = [(value, ())]
+    while work:
+        at, prefix = work.pop()
+        if isinstance(at.type, IntType):
+            found |= dict.fromkeys((*prefix, 8 * o, kind.bits) for o, kind in floats_in(at))
+        elif isinstance(at, Instruction) and at not in seen and holds_integer(at.type):
+            seen.add(at)
+            if isinstance(at, (Phi, Select, Freeze)):
+                work += [(v, prefix) for v in at.operands if v.type is at.type]
+            elif isinstance(at, InsertValue):
+                work += [(at.operands[0], prefix), (at.operands[1], (*prefix, *at.indices))]
+    return list(found)
 
 
 def _bits(value: Value) -> int:

@@ -21,7 +21,15 @@ from ferrodiff.adcore.ir.instructions import Call, ExtractValue, GetElementPtr, 
 from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, f64, ptr, void
 from ferrodiff.adcore.ir.values import Argument, Block, Function
 from ferrodiff.adcore.lanes import Lanes
-from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type, produced
+from ferrodiff.adcore.reverse.activity import (
+    Activity,
+    Path,
+    float_leaves,
+    holds_pointer,
+    leaf_type,
+    produced,
+    result_paths,
+)
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.guards import Guards
@@ -208,9 +216,9 @@ class CallFacts:
         """Whether memory of unknown layout can be copied word by word (see `Shuttle.words`)."""
         known = self.memory.only_floats(f64, to, source)
         made_here = self.memory.is_made_here(to) and self.memory.is_made_here(source)
-        return known and (
-            made_here or (self._owns(to) and self._owns(source) and smallest_float(self.session) == 8)
-        )
+        ours = made_here or (self._owns(to) and self._owns(source))
+        # Where nothing is known of the memory a small float could be anywhere in it.
+        return known and ours and smallest_float(self.session) == 8 and not self.memory.clashes(to, source)
 
     def argument_leaves(self, call: Call, activity: Activity) -> list[list[Path]]:
         """For every argument the floats in it that get gradients."""
@@ -222,7 +230,7 @@ class CallFacts:
 
     def returned(self, value: Value, activity: Activity) -> Iterable[Path]:
         """The floats of this function's own result that take seeds."""
-        found = {p for p, _ in float_leaves(value.type)}
+        found = set(result_paths(value))
         return found if self.wanted.split else found | produced(value, activity)
 
     def input_activity(self, insn: Instruction) -> bool | None:
@@ -374,6 +382,10 @@ class CallSweep:
     def reverse(self, call: Call) -> None:
         """Emit the reverse of an active call."""
         derivative = self.facts.derivative_of(call, self.activity)
+        if not set(self.activity.leaves(call)) <= set(derivative.result_leaves):
+            raise self.session.refuse(
+                "a float that a function returns as part of an integer is not followed", call
+            )
         seeds: list[Value] = []
         for path in derivative.result_leaves:
             taken = self.adjoints.take(call, path) if self.activity.has_adjoint(call) else None

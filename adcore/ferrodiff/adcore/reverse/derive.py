@@ -18,7 +18,14 @@ from ferrodiff.adcore.ir.types import PointerType, StructType, Type, i8, i32, i6
 from ferrodiff.adcore.ir.values import Argument, Function
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.request import ArgumentRange, Request
-from ferrodiff.adcore.reverse.activity import Activity, Path, float_leaves, holds_pointer, leaf_type
+from ferrodiff.adcore.reverse.activity import (
+    Activity,
+    Path,
+    float_leaves,
+    holds_pointer,
+    leaf_type,
+    result_paths,
+)
 from ferrodiff.adcore.reverse.adjoints import Adjoints
 from ferrodiff.adcore.reverse.allocators import expand_reallocations, release_before_panics
 from ferrodiff.adcore.reverse.augment import Augmented
@@ -310,7 +317,9 @@ class Building:
                 [p for p, _ in float_leaves(a.type)] if flag else []
                 for a, flag in zip(self.parameters, self.wanted.active, strict=True)
             ]
-            derivative.result_leaves = [p for p, _ in float_leaves(self.function.return_type)]
+            last = shape.last.terminator if shape.last is not None else None
+            if isinstance(last, Return) and last.value is not None:
+                derivative.result_leaves = result_paths(last.value)
             reverse = Function(self.session.fresh_name(f"{self.primal.name}.back"), void, linkage="internal")
             reverse.attributes = self.session.attributes(self.primal)
             reverse.module = self.primal.module
