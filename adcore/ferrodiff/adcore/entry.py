@@ -337,4 +337,27 @@ def _inlinable(text: str) -> str:
         line = re.sub(r"\b(?:noinline|optnone)\b ?", "", match[0])
         return line.replace("= { }", '= { "ferrodiff" }')  # an attribute group must not be empty
 
-    return re.sub(r"(?m)^(?:attributes #\d+ = \{|define )[^\n]*", without, text)
+    return _with_memory(re.sub(r"(?m)^(?:attributes #\d+ = \{|define )[^\n]*", without, text))
+
+
+_OUT_OF_MEMORY = 12
+"""`ENOMEM`."""
+
+_POSIX_MEMALIGN = f"""define internal i32 @posix_memalign(ptr %out, i64 %align, i64 %size) alwaysinline {{
+  %block = call ptr @aligned_alloc(i64 %align, i64 %size)
+  store ptr %block, ptr %out
+  %failed = icmp eq ptr %block, null
+  %code = select i1 %failed, i32 {_OUT_OF_MEMORY}, i32 0
+  ret i32 %code
+}}"""
+
+
+def _with_memory(text: str) -> str:
+    """An allocator that returns its block through memory is written as one that returns it."""
+    declared = re.compile(r"(?m)^declare [^\n]*@posix_memalign\(ptr[^\n]*, i64[^\n]*, i64[^\n]*$")
+    if not declared.search(text):
+        return text
+    text = declared.sub(_POSIX_MEMALIGN, text, count=1)
+    if "@aligned_alloc(" not in text.replace(_POSIX_MEMALIGN, ""):
+        text += "\ndeclare noalias ptr @aligned_alloc(i64, i64)\n"
+    return text

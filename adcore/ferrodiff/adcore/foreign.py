@@ -124,10 +124,12 @@ def _calls(module: Module) -> Iterator[tuple[Function, Call, str]]:
 def _check_registered(module: Module, call: Call, primal: str) -> None:
     """Raises `CannotDifferentiate` if a function the primal may call has a derivative of its own.
 
-    Differentiating the body of such a function would answer another question than the program asks.
+    Differentiating the body of such a function would answer another question than the program asks. One that
+    the program's compiler may have inlined counts as called.
     """
     registered = _registered(module)
-    for name in _reachable(module, primal):
+    inlined = [n for n in registered if n in module.functions and "noinline" not in _words(module, n)]
+    for name in [*_reachable(module, primal), *inlined]:
         said = registered.get(name) or _attribute(module, name)
         if said is not None:
             raise _refusal(
@@ -151,12 +153,16 @@ def _registered(module: Module) -> dict[str, str]:
 
 
 def _attribute(module: Module, name: str) -> str | None:
-    if name not in module.functions:
-        return None
-    words = module.functions[name].attributes
-    groups = " ".join(module.attribute_groups.get(w, "") for w in re.findall(r"#\d+", words))
-    found = _ATTRIBUTE.search(f"{words} {groups}")
+    found = _ATTRIBUTE.search(_words(module, name))
     return found[1] if found else None
+
+
+def _words(module: Module, name: str) -> str:
+    """The attributes of a function, those of its groups included."""
+    if name not in module.functions:
+        return ""
+    words = module.functions[name].attributes
+    return " ".join([words, *(module.attribute_groups.get(w, "") for w in re.findall(r"#\d+", words))])
 
 
 def _reachable(module: Module, start: str) -> list[str]:
