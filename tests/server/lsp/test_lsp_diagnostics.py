@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 from lsprotocol import types as t
@@ -40,6 +42,8 @@ async def test_pull(lsp: Any) -> None:
     assert all(item.severity == t.DiagnosticSeverity.Error for item in (unknown, count))
     page = unknown.code_description.href
     assert page.startswith("file://") and page.endswith("FD004.md")
+    written = Path(url2pathname(urlsplit(page).path)).read_text(encoding="utf-8")
+    assert written.startswith("# FD004: unknown-activity\n")
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as t
 
 from ferrodiff.analysis.diagnostics import Diagnostic
+from ferrodiff.analysis.diagnostics.docs import page
 from ferrodiff.analysis.diagnostics.registry import BY_CODE
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.text import SourceText, Span
@@ -19,6 +21,7 @@ from ferrodiff.server.lsp.convert import range_of, same_uri, uri_of
 from ferrodiff.server.lsp.features import SOURCE
 from ferrodiff.server.lsp.results import Finding
 from ferrodiff.server.lsp.settings import Settings
+from ferrodiff.server.paths import cache_folder
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
@@ -134,30 +137,27 @@ def _place(source: SourceText, finding: Finding) -> Span:
     return Span(start, end if end > start else line.end)
 
 
+@cache
 def page_of(code: str) -> str | None:
-    """The page that explains a code, where the documentation is at hand."""
-    folder = _documentation()
-    page = folder / f"{code}.md" if folder is not None else None
-    return uri_of(page) if page is not None and code in _pages() else None
+    """The address of the page that explains a code; None for foreign codes, or where no file can be written.
 
-
-_cache: dict[str, object] = {}
-
-
-def _documentation() -> Path | None:
-    if "folder" not in _cache:
-        candidates = (parent / "docs" / "diagnostics" for parent in Path(__file__).resolve().parents[3:6])
-        _cache["folder"] = next((folder for folder in candidates if folder.is_dir()), None)
-    folder = _cache["folder"]
-    return folder if isinstance(folder, Path) else None
-
-
-def _pages() -> frozenset[str]:
-    if "pages" not in _cache:
-        folder = _documentation()
-        _cache["pages"] = frozenset(page.stem for page in folder.glob("*.md")) if folder else frozenset()
-    pages = _cache["pages"]
-    return pages if isinstance(pages, frozenset) else frozenset()
+    The page is written to the cache folder from the text that the documentation is made of, so that it is
+    there however Ferrodiff was installed.
+    """
+    rule = BY_CODE.get(code)
+    if rule is None:
+        return None
+    text = page(rule).encode()
+    file = cache_folder() / "pages" / f"{code}.md"
+    try:
+        if not file.is_file() or file.read_bytes() != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = file.with_suffix(f".{os.getpid()}")
+            fresh.write_bytes(text)
+            fresh.replace(file)
+    except OSError:
+        return None
+    return uri_of(file)
 
 
 # -- the shell ---------------------------------------------------------------------------------------
