@@ -337,6 +337,9 @@ class Augmented:
         self._insert(insn, scratch)
 
     def _allocator(self, insn: Call, role: Role) -> None:
+        out = what.out if (what := allocation(insn.callee_name or "")) is not None else None
+        if out is not None and insn.args[out] in self.activity.varied:
+            raise self.session.refuse("memory allocated through an out-parameter has no shadow here", insn)
         if role in (Role.ALLOCATE, Role.ALLOCATE_ZEROED) and insn in self.activity.varied:
             what = allocation(insn.callee_name or "")
             assert what is not None
