@@ -518,3 +518,87 @@ def test_blocks_from_posix_memalign(mode: str, activity: str, result: str) -> No
     text, _ = with_entry(canonical(ALIGNED), Wanted("f", "df", mode, (activity,), result))
     found = compiled(text).function("df", Pair, ctypes.c_double, ctypes.c_double)(1.5, 1.0)
     assert (found.first, found.second) == (13.5, 18.0)
+
+
+# x^2 through a block, or x where there is none; what is freed is then null.
+PERHAPS = """
+define double @f(double %x, i64 %n) {
+entry:
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %have, label %join
+have:
+  %m = call ptr @malloc(i64 8)
+  %s = fmul double %x, %x
+  store double %s, ptr %m
+  br label %join
+join:
+  %p = phi ptr [ null, %entry ], [ %m, %have ]
+  br i1 %some, label %use, label %done
+use:
+  %v = load double, ptr %p
+  br label %done
+done:
+  %r = phi double [ %x, %join ], [ %v, %use ]
+  call void @free(ptr %p)
+  ret double %r
+}
+declare ptr @malloc(i64)
+declare void @free(ptr)
+"""
+
+
+@pytest.mark.parametrize(("mode", "activity"), [("reverse", "Active"), ("forward", "Dual")])
+def test_null_is_freed(mode: str, activity: str) -> None:
+    text, _ = with_entry(canonical(PERHAPS), Wanted("f", "df", mode, (activity, "Const"), activity))
+    kinds = [ctypes.c_double] * 2
+    kinds.insert(1 if mode == "reverse" else 2, ctypes.c_int64)  # type: ignore[arg-type]
+    call = compiled(text).function("df", Pair, *kinds)
+    for n, expected in ((1, (9.0, 6.0)), (0, (3.0, 1.0))):
+        found = call(3.0, n, 1.0) if mode == "reverse" else call(3.0, 1.0, n)
+        assert (found.first, found.second) == expected
+
+
+# x^n: a block grows by one number at a time, each the one before times x.
+GROWN = """
+define double @f(double %x, i64 %n) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %i1, %tail ]
+  %old = phi ptr [ null, %entry ], [ %new, %tail ]
+  %i1 = add i64 %i, 1
+  %size = mul i64 %i1, 8
+  %new = call ptr @realloc(ptr %old, i64 %size)
+  %here = getelementptr double, ptr %new, i64 %i
+  %first = icmp eq i64 %i, 0
+  br i1 %first, label %begin, label %go
+begin:
+  store double %x, ptr %here
+  br label %tail
+go:
+  %before = getelementptr double, ptr %here, i64 -1
+  %v = load double, ptr %before
+  %m = fmul double %v, %x
+  store double %m, ptr %here
+  br label %tail
+tail:
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %head, label %done
+done:
+  %r = load double, ptr %here
+  call void @free(ptr %new)
+  ret double %r
+}
+declare ptr @realloc(ptr, i64)
+declare void @free(ptr)
+"""
+
+
+def test_a_block_that_grows_by_realloc() -> None:
+    wanted = Wanted("f", "df", "reverse", ("Active", "Const"), "Active")
+    text, _ = with_entry(canonical(GROWN), wanted)
+    call = compiled(text).function("df", Pair, ctypes.c_double, ctypes.c_int64, ctypes.c_double)
+    for n in (1, 2, 50):
+        found = call(1.1, n, 2.0)
+        assert found.first == pytest.approx(1.1**n, rel=1e-13)
+        assert found.second == pytest.approx(2 * n * 1.1 ** (n - 1), rel=1e-13)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import ConstInt
 from ferrodiff.adcore.ir.instructions import Call, Instruction
-from ferrodiff.adcore.ir.types import ptr, void
+from ferrodiff.adcore.ir.types import i64, ptr, void
 from ferrodiff.adcore.ir.values import Block, Function
-from ferrodiff.adcore.reverse.frees import Frees
+from ferrodiff.adcore.reverse.frees import BLOCK_SIZE, Frees
 from ferrodiff.adcore.reverse.prepare import Shape
+from ferrodiff.adcore.reverse.storage import declare_memory
 from ferrodiff.adcore.reverse.tape import Tape
 from ferrodiff.adcore.rules.runtime import Role, allocation
 
@@ -32,13 +33,30 @@ def release_before_panics(function: Function, shape: Shape, tape: Tape, frees: F
 
 
 def expand_reallocations(function: Function) -> None:
-    """Rust's `realloc` as what it means: a new block, a copy, and the old block's release."""
+    """A reallocation as what it means: a new block, a copy, and the old block's release."""
     for block in function.blocks:
         for insn in list(block.instructions):
             if isinstance(insn, Call) and insn.opcode == "call":
                 what = allocation(insn.callee_name or "")
-                if what is not None and what.role is Role.REALLOCATE and what.old_size is not None:
-                    _expand(function, block, insn)
+                if what is not None and what.role is Role.REALLOCATE:
+                    (_expand_c if what.old_size is None else _expand)(function, block, insn)
+
+
+def _expand_c(function: Function, block: Block, insn: Call) -> None:
+    """C's `realloc`: it is not told the old block's size, and takes null for an empty one."""
+    old, size = insn.args
+    scratch = Block("realloc")
+    builder = Builder(function, scratch)
+    builder.metadata = {k: v for k, v in insn.metadata.items() if k == "dbg"}
+    declare_memory(function)
+    fresh = builder.call("malloc", ptr, [size])
+    fresh.return_attributes = ("noalias",)
+    old_size = builder.call(BLOCK_SIZE, i64, [old])
+    builder.memcpy(fresh, old, builder.select(builder.icmp("ult", old_size, size), old_size, size))
+    builder.call("free", void, [old])
+    block.replace_with(insn, list(scratch.instructions))
+    for each in list(function.instructions()):
+        each.map_inputs(lambda v: fresh if v is insn else v)
 
 
 def _expand(function: Function, block: Block, insn: Call) -> None:

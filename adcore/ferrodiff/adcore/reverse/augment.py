@@ -13,7 +13,7 @@ from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.facts.layouts import alignment, factor
 from ferrodiff.adcore.facts.memtypes import MemoryTypes
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import ConstInt, GlobalRef, const_int, zero
+from ferrodiff.adcore.ir.constants import ConstInt, GlobalRef, const_int, global_ref, zero
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
@@ -30,10 +30,10 @@ from ferrodiff.adcore.ir.instructions import (
     Select,
     Store,
 )
-from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, Type, i8, i64, ptr
-from ferrodiff.adcore.ir.values import Argument, Block, Function, Value
+from ferrodiff.adcore.ir.types import ArrayType, FunctionType, PointerType, StructType, Type, i8, i64, ptr
+from ferrodiff.adcore.ir.values import Argument, Block, Constant, Function, Value
 from ferrodiff.adcore.reverse.activity import Activity, holds_pointer
-from ferrodiff.adcore.reverse.frees import SHADOW_HEADER, Frees
+from ferrodiff.adcore.reverse.frees import BLOCK_SIZE, SHADOW_HEADER, Frees, known_size
 from ferrodiff.adcore.reverse.guards import SINK, Guards, normalise
 from ferrodiff.adcore.reverse.storage import Frame, Slots, declare_memory
 from ferrodiff.adcore.rules.runtime import Allocation, Motion, Role, allocation, memory_operation
@@ -243,8 +243,17 @@ class Augmented:
         what = allocation(name)
         if what is not None:
             self._allocator(insn, what.role)
+        elif name == BLOCK_SIZE and insn.args[0] in self.activity.varied:
+            self._block_size(insn)
         else:
             self.generated_call(insn)
+
+    def _block_size(self, insn: Call) -> None:
+        function = known_size(self.session)
+        insn.callee = global_ref(function.name)
+        insn.operands = [insn.args[0], self.of(insn.args[0])[0]]
+        insn.arg_attributes = [(), ()]
+        insn.function_type = FunctionType(i64, (ptr, ptr))
 
     def _copy(self, insn: Call) -> None:
         """Pointers in copied memory have their shadows copied too; the floats' adjoints are left alone."""
@@ -393,7 +402,7 @@ class Augmented:
         if self.guards.is_guarded(pointer):
             shadow = builder.select(self.guards.missing(builder, shadow, pointer), zero(ptr), shadow)
             self.frees.give_up(builder, insn, shadow)
-        elif all(self.alias.is_local(r) for r in self.alias.roots(pointer)):
+        elif all(self.alias.is_local(r) for r in self.alias.roots(pointer)) and not _may_be_null(pointer):
             self.frees.mark(builder, shadow)
         else:
             self.frees.give_up(builder, insn, shadow)
@@ -429,3 +438,21 @@ def insert_after(place: Instruction, insn: Instruction) -> None:
             at += 1
     insn.parent = block
     block.instructions.insert(at, insn)
+
+
+def _may_be_null(pointer: Value) -> bool:
+    """Whether null is among what a pointer is chosen from: C frees null, which does nothing."""
+    seen: set[Value] = set()
+    work = [pointer]
+    while work:
+        at = work.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if isinstance(at, Phi | Freeze):
+            work.extend(at.operands)
+        elif isinstance(at, Select):
+            work.extend(at.operands[1:])
+        elif isinstance(at, Constant) and not isinstance(at, GlobalRef):
+            return True
+    return False

@@ -24,6 +24,12 @@ SHADOW_HEADER = 32
 _OWNER = 8 - SHADOW_HEADER
 """Where the block's address stands, seen from the shadow."""
 
+_SIZE = 16 - SHADOW_HEADER
+"""Where the block's size stands, seen from the shadow."""
+
+BLOCK_SIZE = "malloc_usable_size"
+"""The C allocator's answer to how large a block is."""
+
 
 class Frees:
     """The frees of one function. ``slots`` hold the lists of waiting blocks, one per deallocator."""
@@ -121,3 +127,30 @@ class Frees:
         assert what is not None
         places = {what.pointer: ptr, what.old_size: i64, what.align: i64}
         return [kind for place, kind in sorted((p, t) for p, t in places.items() if p is not None)]
+
+
+def known_size(session: Session) -> Function:
+    """The function that gives a block's size, as asked for, of the block and its shadow.
+
+    The allocator's own answer may be larger than the shadow. Zero of null; of a block with a shadow that is not
+    its own, the allocator's answer.
+    """
+    key = ("block size",)
+    found = session.derivatives.get(key)
+    if found is None:
+        found = new_function(
+            session.fresh_name("ferrodiff.block.size"), i64, [(ptr, "block"), (ptr, "shadow")], "nounwind"
+        )
+        block, shadow = found.arguments
+        builder = Builder(found)
+        builder.position(builder.new_block("entry"))
+        look, ours, other = (builder.new_block(n) for n in ("look", "ours", "other"))
+        builder.cond_br(builder.icmp("eq", shadow, zero(ptr)), other, look)
+        builder.position(look)
+        owner = builder.load(ptr, builder.ptradd(shadow, _OWNER), 8)
+        builder.cond_br(builder.icmp("eq", owner, block), ours, other)
+        builder.position(ours).ret(builder.load(i64, builder.ptradd(shadow, _SIZE), 8))
+        builder.position(other)
+        builder.ret(builder.call(BLOCK_SIZE, i64, [block]))
+        session.generated[found.name] = session.derivatives[key] = found
+    return found
