@@ -602,3 +602,65 @@ def test_a_block_that_grows_by_realloc() -> None:
         found = call(1.1, n, 2.0)
         assert found.first == pytest.approx(1.1**n, rel=1e-13)
         assert found.second == pytest.approx(2 * n * 1.1 ** (n - 1), rel=1e-13)
+
+
+# For each k in 1..n an array of k numbers x (i + 1) on the stack, in a scope of its own, and one of words;
+# the sum of the squares of the last numbers: x^2 (1 + 4 + ... + n^2). The array of words lives to the end of f.
+SIZED = """
+define double @f(double %x, i64 %n) {
+entry:
+  %words = alloca i64, i64 %n, align 8
+  store i64 0, ptr %words
+  br label %head
+head:
+  %k = phi i64 [ 1, %entry ], [ %k1, %next ]
+  %s = phi double [ 0.0, %entry ], [ %s1, %next ]
+  %outer = call ptr @llvm.stacksave.p0()
+  %marks = alloca i64, i64 %k, align 8
+  store i64 %k, ptr %marks
+  %saved = call ptr @llvm.stacksave.p0()
+  %t = alloca double, i64 %k, align 16
+  br label %fill
+fill:
+  %i = phi i64 [ 0, %head ], [ %i1, %fill ]
+  %place = getelementptr double, ptr %t, i64 %i
+  %i1 = add i64 %i, 1
+  %w = sitofp i64 %i1 to double
+  %m = fmul double %x, %w
+  store double %m, ptr %place
+  %more = icmp slt i64 %i1, %k
+  br i1 %more, label %fill, label %next
+next:
+  %v = load double, ptr %place
+  %q = fmul double %v, %v
+  %s1 = fadd double %s, %q
+  call void @llvm.stackrestore.p0(ptr %saved)
+  %mark = load i64, ptr %marks
+  call void @llvm.stackrestore.p0(ptr %outer)
+  %k1 = add i64 %mark, 1
+  %again = icmp sle i64 %k1, %n
+  br i1 %again, label %head, label %done
+done:
+  %zero = load i64, ptr %words
+  %z = sitofp i64 %zero to double
+  %r = fadd double %s1, %z
+  ret double %r
+}
+declare ptr @llvm.stacksave.p0()
+declare void @llvm.stackrestore.p0(ptr)
+"""
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_stack_memory_of_a_size_known_at_run_time(mode: str) -> None:
+    activity = "Active" if mode == "reverse" else "Dual"
+    text, _ = with_entry(canonical(SIZED), Wanted("f", "df", mode, (activity, "Const"), activity))
+    orders = {"reverse": (0, 2, 1), "forward": (0, 1, 2)}
+    kinds = [ctypes.c_double, ctypes.c_double, ctypes.c_int64]
+    call = compiled(text).function("df", Pair, *[kinds[k] for k in orders[mode]])
+    for n in (1, 4, 30):
+        given = (1.5, 1.0, n)
+        found = call(*[given[k] for k in orders[mode]])
+        squares = n * (n + 1) * (2 * n + 1) / 6
+        assert found.first == pytest.approx(2.25 * squares, rel=1e-14)
+        assert found.second == pytest.approx(3 * squares, rel=1e-14)

@@ -27,7 +27,11 @@ from ferrodiff.adcore.reverse.activity import (
     result_paths,
 )
 from ferrodiff.adcore.reverse.adjoints import Adjoints
-from ferrodiff.adcore.reverse.allocators import expand_reallocations, release_before_panics
+from ferrodiff.adcore.reverse.allocators import (
+    expand_reallocations,
+    move_stack_to_heap,
+    release_before_panics,
+)
 from ferrodiff.adcore.reverse.augment import Augmented
 from ferrodiff.adcore.reverse.byvalue import settle_by_value
 from ferrodiff.adcore.reverse.calls import CallFacts, CallSweep, Derivative, Suffix, Wanted, smallest_float
@@ -200,6 +204,7 @@ class Building:
         """Build everything."""
         late = self._prepare_thunk() if self.thunk is not None else None
         expand_reallocations(self.function)
+        move_stack_to_heap(self.function, self.layout)
         unroll_moves(self.function, self.layout)
         retype_pointers(self.function, self._facts)
         shape = prepare(self.function, self.layout)
