@@ -10,6 +10,7 @@ from ferrodiff.adcore.dispatch import resolve
 from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.facts.activity import ConstRanges
 from ferrodiff.adcore.forward.context import ACTIVE, NeedsGuard, Signature
+from ferrodiff.adcore.forward.lost import check_globals
 from ferrodiff.adcore.forward.transform import differentiate_forward
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
@@ -23,6 +24,7 @@ from ferrodiff.adcore.reverse.guards import NeedsGuard as MissingShadow
 from ferrodiff.adcore.reverse.transform import differentiate_reverse
 from ferrodiff.adcore.reverse.unwinding import ENABLED, guard
 from ferrodiff.adcore.session import Session
+from ferrodiff.adcore.text import check_text, writers
 
 
 @dataclass(frozen=True)
@@ -163,10 +165,16 @@ class _Work:
         thunk = self.session.definition(request.thunk)
         if thunk is None or len(thunk.arguments) != 2:
             raise CannotDifferentiate(f"the function `{request.function}` has no body in this module")
+        before = writers(self.session)
         while True:
             try:
-                return self._attempt(thunk, request)
+                derivative = self._attempt(thunk, request)
+                check_text(self.session, thunk, before)
+                if request.mode == "forward":
+                    check_globals(self.session, thunk)
+                return derivative
             except CannotDifferentiate as error:
+                check_text(self.session, thunk, before)
                 if not resolve(self.session, thunk, error.instruction):
                     raise
 

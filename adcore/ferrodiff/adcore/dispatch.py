@@ -33,7 +33,7 @@ def resolve(session: Session, start: Function, instruction: str | None) -> bool:
     if instruction is None or not _CALLS.search(instruction):
         return False
     changed = False
-    for function in _reachable(session, start):
+    for function in reachable(session, start):
         calls = [i for i in function.instructions() if isinstance(i, Call) and _is_indirect(i)]
         if any(_reads(c) == instruction for c in calls):
             for call in calls:
@@ -52,7 +52,8 @@ def _is_indirect(call: Call) -> bool:
     return call.callee_name is None and not call.is_inline_asm
 
 
-def _reachable(session: Session, start: Function) -> list[Function]:
+def reachable(session: Session, start: Function) -> list[Function]:
+    """A function and all with a body that it may call, directly or through pointers."""
     found: dict[str, Function] = {}
     work = [start]
     while work:

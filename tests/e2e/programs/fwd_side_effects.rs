@@ -4,6 +4,7 @@
 
 use std::autodiff::autodiff_forward;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -42,6 +43,23 @@ fn logged(x: &[f64]) -> f64 {
         eprintln!("large product {product:.3}");
     }
     product.exp() + x[1]
+}
+
+static mut LAST: f64 = 0.0;
+static MOST: Mutex<f64> = Mutex::new(0.0);
+
+#[inline(never)]
+fn note(value: f64) {
+    unsafe { LAST = value };
+    *MOST.lock().unwrap() = value;
+}
+
+#[autodiff_forward(noted_jvp, Dual, Dual)]
+fn noted(x: f64) -> f64 {
+    note(x);
+    let y = x * x;
+    note(y);
+    y
 }
 
 #[autodiff_forward(integers_beside_jvp, Dual, Dual)]
@@ -97,6 +115,8 @@ fn lent(x: &[f64]) -> f64 {
 }
 
 fn main() {
+    assert_eq!(noted_jvp(3.0, 2.0), (9.0, 12.0));
+    assert_eq!((unsafe { LAST }, *MOST.lock().unwrap()), (9.0, 9.0));
     assert_eq!(hidden_jvp(&[2.0, 5.0], &[1.0, 10.0]), (10.0, 25.0));
     for sign in [1.0, -1.0] {
         assert_eq!(lent_jvp(&[sign, 2.0 * sign], &[1.0, 1.0]), (9.0, 15.0 * sign));

@@ -31,6 +31,12 @@ from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, inactive
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
 from ferrodiff.adcore.shadow import can_carry, element_types, is_aggregate
 
+READ_BACK = (
+    "a value that depends on an active argument is stored in memory without a shadow and read from it again",
+    "make the argument that owns this memory Dual, or use a local variable",
+)
+"""Reason and help of the refusal of derivatives that would get lost in memory."""
+
 
 class Callee(Enum):
     """What is known of a call's target."""
@@ -231,6 +237,8 @@ class Analysis:
                 return value.operands  # type: ignore[attr-defined,no-any-return]
             case "select":
                 return value.operands[1:]  # type: ignore[attr-defined,no-any-return]
+            case "call" if is_thread_local(value):
+                return value.operands[:1]  # type: ignore[attr-defined,no-any-return]
             case "insertvalue" | "insertelement" | "shufflevector":
                 return value.operands[:2]  # type: ignore[attr-defined,no-any-return]
             case "or" | "and" | "add" | "sub" | "zext" | "trunc" | "shl" | "lshr":
@@ -481,28 +489,36 @@ class Analysis:
 
     def _find_const_stores(self) -> None:
         stores = self.facts.const_stores
+        sure = self._sure_bits()
         for block in self.blocks:
             for insn in block.instructions:
                 if insn.opcode != "store" or insn.operands[1] in self.active:
                     continue
-                if insn.operands[0] in self.active and not is_plain(insn.operands[0]):
+                value = insn.operands[0]
+                if value in self.active and (value in sure or not is_plain(value)):
                     stores.append((insn, self._deep_roots(insn.operands[1])))
+        self._check_lost(sure)
+
+    def lose(self, call: Call, pointer: Value) -> None:
+        """A callee stores active data behind a pointer without a shadow: it must not be read back here."""
+        self.facts.const_stores.append((call, self._deep_roots(pointer)))
+        self._check_lost(self._sure_bits())
+
+    def _check_lost(self, sure: set[Value]) -> None:
+        stores = self.facts.const_stores
         if not stores:
             return
         lost = frozenset().union(*(roots for _, roots in stores))
+        bits = any(insn.opcode == "store" and insn.operands[0] in sure for insn, _ in stores)
         for block in self.blocks:
             for insn in block.instructions:
-                if self._reads_back(insn, lost):
-                    raise self.refuse(
-                        "a value that depends on an active argument is stored in memory without a shadow "
-                        "and read from it again",
-                        stores[0][0],
-                        "make the argument that owns this memory Dual, or use a local variable",
-                    )
+                if self._reads_back(insn, lost, bits):
+                    raise self.refuse(*READ_BACK[:1], stores[0][0], *READ_BACK[1:])
 
-    def _reads_back(self, insn: Instruction, lost: frozenset[Value]) -> bool:
+    def _reads_back(self, insn: Instruction, lost: frozenset[Value], bits: bool) -> bool:
         if insn.opcode == "load" and insn.operands[0] not in self.active:
             carries_float = is_float_like(insn.type) or is_aggregate(insn.type)
+            carries_float = carries_float or (bits and isinstance(insn.type, IntType))
             return carries_float and bool(self._deep_roots(insn.operands[0]) & lost)
         operation = self.memory(insn)
         if operation is not None and operation.source is not None:
@@ -613,6 +629,11 @@ def symbol_kind(call: Call) -> Callee:
     if name.startswith("llvm.") and all(isinstance(v.type.scalar, IntType) for v in call.operands):
         return Callee.HARMLESS
     return Callee.UNKNOWN
+
+
+def is_thread_local(value: object) -> bool:
+    """Whether a value is the address of a thread's copy of a global."""
+    return isinstance(value, Call) and (value.callee_name or "").startswith("llvm.threadlocal.address")
 
 
 def moves_bytes(mask: int, bits: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ferrodiff.adcore.facts.activity import Callee, ConstRanges
 from ferrodiff.adcore.forward import memory, scalars
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, NONE, Context, Signature
+from ferrodiff.adcore.forward.lost import pass_on
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import zero
 from ferrodiff.adcore.ir.instructions import Call, ExtractValue, Invoke
@@ -76,6 +77,7 @@ def _derivative_call(ctx: Context, old: Call, new: Call) -> None:
         raise ctx.refuse("a function is called with other arguments than it has", old)
     signature = call_signature(ctx, old)
     derivative = ctx.call_derivative(callee, signature)
+    pass_on(ctx, old, signature)
     args: list[Value] = []
     for value, form in zip(old.operands, signature.arguments, strict=True):
         args.append(ctx.prim(value))

@@ -11,6 +11,7 @@ from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
+from ferrodiff.adcore.forward.lost import record
 from ferrodiff.adcore.forward.scopes import separate_lanes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import new_function
@@ -73,7 +74,9 @@ def _define(session: Session, primal: Function, signature: Signature, derivative
         return differentiate_forward(session, callee, wanted)
 
     ctx = Context(session, signature, primal, derivative, analysis, form, call_derivative)
+    record(ctx)
     Transform(ctx).run()
+    record(ctx)
 
 
 class Transform:
