@@ -664,3 +664,29 @@ def test_stack_memory_of_a_size_known_at_run_time(mode: str) -> None:
         squares = n * (n + 1) * (2 * n + 1) / 6
         assert found.first == pytest.approx(2.25 * squares, rel=1e-14)
         assert found.second == pytest.approx(3 * squares, rel=1e-14)
+
+
+# x^3, and the text of x^2 in the buffer.
+SAID = """
+@format = private constant [5 x i8] c"%.2f\\00"
+define double @f(double %x, ptr %buffer) {
+  %s = fmul double %x, %x
+  %n = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %buffer, i64 16, ptr @format, double %s)
+  %r = fmul double %s, %x
+  ret double %r
+}
+declare i32 @snprintf(ptr, i64, ptr, ...)
+"""
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_numbers_that_are_printed(mode: str) -> None:
+    activity = "Active" if mode == "reverse" else "Dual"
+    text, _ = with_entry(canonical(SAID), Wanted("f", "df", mode, (activity, "Const"), activity))
+    buffer = ctypes.create_string_buffer(16)
+    jit = compiled(text)
+    if mode == "reverse":
+        found = jit.function("df", Pair, ctypes.c_double, ctypes.c_char_p, ctypes.c_double)(2.0, buffer, 1.0)
+    else:
+        found = jit.function("df", Pair, ctypes.c_double, ctypes.c_double, ctypes.c_char_p)(2.0, 1.0, buffer)
+    assert (found.first, found.second, buffer.value) == (8.0, 12.0, b"4.00")

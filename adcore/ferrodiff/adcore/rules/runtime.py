@@ -185,7 +185,12 @@ _SYMBOLS: dict[str, Kind] = {
         Kind.READER,
         "memcmp bcmp memchr memrchr strlen strnlen strcmp strncmp strchr strrchr strstr",
     ),
-    **_kinds(Kind.PRINT, "puts putchar fflush fputs fputc fwrite write"),
+    **_kinds(
+        Kind.PRINT,
+        "puts putchar fflush fputs fputc putc fwrite write printf fprintf dprintf vprintf vfprintf perror "
+        "__printf_chk __fprintf_chk",
+    ),
+    **_kinds(Kind.TEXT, "snprintf sprintf __snprintf_chk __sprintf_chk"),
     **_kinds(
         Kind.RUNTIME,
         "__rust_no_alloc_shim_is_unstable __rust_no_alloc_shim_is_unstable_v2 __errno_location sched_yield "
