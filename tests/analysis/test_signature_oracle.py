@@ -266,3 +266,88 @@ def test_every_combination(tmp_path: Path) -> None:
 def test_random_functions(tmp_path: Path) -> None:
     generator = Generator(20261201)
     check([generator.function() for _ in range(1000)], tmp_path, 1500)
+
+
+TYPES = (
+    *("&&f64", "& &'a mut f64", "&mut &mut [f64]", "&  mut*const f64", "*const&f64", "*mut(dyn Tr<f64>+'a)"),
+    *("[f64; N + 1]", "[f64; (N*2)+3]", "[f64; size_of::<f64>()]", "[f64;{ const K : usize=3 ; K }]"),
+    *("[f64; 0x10]", "[f64; 1_000usize]", "[f64; !0]", "[f64; N as usize]", "[f64; b'a' as usize]"),
+    *("[f64; Foo::<f64>::LEN]", "[f64; <f64 as Tr<u8>>::LEN]", "[f64; -1i32 as usize]", "[f64; A[0]]"),
+    *("impl Fn(&f64) -> f64", "impl for<'b> Fn(&'b f64)->&'b f64+'a", "&(impl Tr<f64>+?Sized)"),
+    *("&dyn Tr<f64>", "&'a (dyn Tr<f64>+Send+'a)", "Box<dyn Tr<f64,>+ Send>", "&mut dyn FnMut(f64)"),
+    *("&dyn 'a + Tr<f64>", "Box<dyn 'a+Tr<f64>>", "Box<impl FnOnce()->f64>", "impl AsyncFn(f64)->f64"),
+    *(
+        "unsafe fn(f64,...)",
+        'extern "C" fn(a : f64 , ...)->f64',
+        "fn(_:f64,x :f64)",
+        "fn(fn(f64))->fn()->f64",
+    ),
+    *("for<'b,'c> unsafe extern fn(&'b f64)", "fn(#[allow(unused)] a: f64)", "((),(f64,),)", "&(f64)"),
+    *("Vec<f64,>", "<T as Tr<f64>>::Out<'a,f64>"),
+    *(
+        "&'_ f64",
+        "Map<'_, f64, {3}>",
+        "Foo<true,'x',f64>",
+        'Foo<"s", f64>',
+        "Vec<Vec<Vec<f64>>>",
+        "Self::Item",
+    ),
+    *("impl It<Item=impl Tr<f64>>", "impl ?Sized+Tr<f64>", "impl Tr<f64>+use<'a,T>", "r#struct::r#fn<f64>"),
+)
+ATTRIBUTES = (
+    "",
+    '#[doc = "a, b"] #[allow( unused , dead_code )]\n// )\n',
+    '#[rustfmt::skip] #[doc="x"] /* ] */ #[allow(unused)] ',
+)
+GENERICS = (
+    *(
+        "",
+        "<>",
+        "<'a : 'static, 'b:'a+'static,T:'a+Copy+ ?Sized>",
+        "< 'a,T: for<'c> Fn(&'c f64)->f64, const N: usize >",
+    ),
+    *("<T: Tr<Out=f64,> , const N:i32,>", "<#[allow(unused)] 'a, #[allow(unused)] T, const N: bool>", "<T:>"),
+    *(
+        "<T:, U:>",
+        "<T: Tr<{ 3 }>>",
+        "<T: (Copy)+Send>",
+        "<const N: char>",
+        "<T: ::std::ops::Add<T,Output=T>>",
+    ),
+)
+WHERES = (
+    *(
+        "",
+        " where T:Copy,",
+        " where for<'c> &'c T: Mul<&'c T,Output=T>,",
+        " where <T as Tr<f64>>::X: Copy+Send",
+    ),
+    *(" where T: for<'c> Tr<&'c f64> + 'a, 'a: 'b+'static", "\n// c\nwhere\n  T: Copy, // d\n", " where T:"),
+    *(" where T: ?Sized, (T,):Copy, fn(T)->f64: Copy", " where [T; {N+1}]: Sized"),
+)
+RECEIVERS = (
+    *("& 'a  self", "&mut  self", "mut self: Box<Self>", "self : std::rc::Rc<Self>", "self: *const Self"),
+    *('#[allow(unused)] #[doc = "x"] &self', "self: Pin<&mut Self>", "self: &'a mut Self"),
+)
+IMPLS = (
+    "impl S",
+    "impl<'x, T: Copy> S",
+    "unsafe impl<'a,T> Tr<T> for S where T: Copy,",
+    "impl<const N: usize> S",
+)
+
+
+def forms() -> Iterator[str]:
+    """Each type as parameter and return value under each attribute, each header, each receiver in each impl."""
+    for number, (written, attributes) in enumerate(itertools.product(TYPES, ATTRIBUTES)):
+        parameters = f"{attributes}x: {written}, {attributes}mut y: {written}"
+        mode, listed = ("forward", ("Dual", "Const")) if number % 2 else ("reverse", ("Const", "Active"))
+        yield f"{attribute(mode, 'NAME', 2, (*listed, 'Const'))} fn PRIMAL({parameters}) -> f64 {{ loop {{}} }}"
+    for generics, where in itertools.product(GENERICS, WHERES):
+        yield f"#[autodiff_forward(NAME, Dual)] fn PRIMAL{generics}(x: f64){where} {{}}"
+    for receiver, header in itertools.product(RECEIVERS, IMPLS):
+        yield f"{header} {{ #[autodiff_forward(NAME, Dual, Dual)] fn PRIMAL({receiver}, x: f64) {{}} }}"
+
+
+def test_forms_that_are_rare(tmp_path: Path) -> None:
+    check(list(forms()), tmp_path, 290)

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 from tree_sitter import Node
 
 from ferrodiff.analysis.model import Annotation, Attribute, Container, Function, Generic, Header, Parameter
-from ferrodiff.analysis.parameter_attributes import assigned, attribute_spans, without
+from ferrodiff.analysis.parameter_attributes import assigned, attribute_spans, turbofish_spans, without
 from ferrodiff.analysis.printing import COMMENTS, identifier
 from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import Span
@@ -93,6 +93,8 @@ def generics_of(reader: Reader, node: Node) -> tuple[tuple[Generic, ...], str]:
         name = child.child_by_field_name("name") or child.child_by_field_name("left") or child
         if name.type in ("type_parameter", "constrained_type_parameter") and name.named_child_count:
             name = name.named_children[0]
+        if name.is_missing or (name.child_count and name.children[0].is_missing):
+            continue  # `<>`
         found.append(Generic(kind, reader.printed(name), reader.printed(child)))
     text = reader.printed(where)
     return tuple(found), "" if text == "where" else text
@@ -127,23 +129,32 @@ def _header(reader: Reader, modifiers: Node | None) -> tuple[Header, bool]:
 def read_parameters(reader: Reader, node: Node | None) -> tuple[Parameter, ...]:
     if node is not None and node.has_error:
         span = reader.span(node)
-        text = reader.bytes_of(span)
-        attributes = attribute_spans(text)
-        if attributes:
-            return _with_many_attributes(reader, span.start, text, attributes)
+        found = _read_again(reader, span.start, reader.bytes_of(span))
+        if found is not None:
+            return found
     return _listed(reader, node)
 
 
 _HEAD = b"fn f"
 
 
-def _with_many_attributes(
-    reader: Reader, start: int, text: bytes, spans: list[tuple[int, int]]
-) -> tuple[Parameter, ...]:
-    root = parse(_HEAD + without(text, spans) + b"{}").root_node
-    item = root.children[0] if root.children else root
+def _read_again(reader: Reader, start: int, text: bytes) -> tuple[Parameter, ...] | None:
+    """The parameters without what the grammar does not know; None where the list is broken all the same."""
+    spans = attribute_spans(text)
+    plain = without(text, spans)
+    trees = [parse(_HEAD + tried + b"{}") for tried in (plain, without(plain, turbofish_spans(plain)))]
+    whole = [tree for tree in trees if not tree.root_node.has_error]
+    if not whole and not spans:
+        return None
+    item = (whole or trees)[0].root_node.children[0]
     listed = item.child_by_field_name("parameters")
     parameters = _listed(reader.moved(start - len(_HEAD)), listed)
+    return _with_attributes(reader, start, text, parameters, spans)
+
+
+def _with_attributes(
+    reader: Reader, start: int, text: bytes, parameters: tuple[Parameter, ...], spans: list[tuple[int, int]]
+) -> tuple[Parameter, ...]:
     starts = [parameter.span.start - start for parameter in parameters]
     return tuple(
         [

@@ -1,7 +1,8 @@
-"""Attributes on parameters where the grammar has no place for them.
+"""What Rust allows in a parameter list and tree-sitter's grammar does not.
 
-tree-sitter's grammar knows one attribute per parameter; of a second one it makes an error or part of a
-pattern. The list is then read again without its attributes, which are read by themselves.
+The grammar knows one attribute per parameter; of a second one it makes an error or part of a pattern. It does
+not know ``Vec::<f64>`` as a type either. Such a list is read again without its attributes, which are read by
+themselves, and without the ``::`` before a ``<``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ _TOKEN = re.compile(
     rb"""(?P<skip>//[^\n]*|/\*.*?(?:\*/|\Z)|b?c?r(?P<hashes>\#+)".*?(?:"(?P=hashes)|\Z)|b?c?r"[^"]*"
     |"(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\[^\n]{1,9}?)')
     |(?P<attribute>\#\s*\[)|(?P<open>[(\[{])|(?P<close>[)\]}])""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+_TURBOFISH = re.compile(
+    rb"""//[^\n]*|/\*.*?(?:\*/|\Z)|(?P<turbofish>::)(?=\s*<)|(?P<open>[\[{])|(?P<close>[\]}])|(?P<length>;)""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -33,6 +40,23 @@ def attribute_spans(text: bytes) -> list[tuple[int, int]]:
             if depth == 1 and started >= 0:
                 found.append((started, token.end()))
                 started = -1
+    return found
+
+
+def turbofish_spans(text: bytes) -> list[tuple[int, int]]:
+    """Where ``::`` stand before a ``<`` in types: not in braces and lengths, where expressions need them."""
+    found: list[tuple[int, int]] = []
+    expressions = [False]
+    for token in _TURBOFISH.finditer(text):
+        if token["open"] is not None:
+            expressions.append(expressions[-1] or token["open"] == b"{")
+        elif token["close"] is not None:
+            if len(expressions) > 1:
+                expressions.pop()
+        elif token["length"] is not None:
+            expressions[-1] = True
+        elif token["turbofish"] is not None and not expressions[-1]:
+            found.append(token.span("turbofish"))
     return found
 
 

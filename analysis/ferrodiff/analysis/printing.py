@@ -155,7 +155,11 @@ def leaves(node: Node, data: bytes, base: int = 0) -> list[Leaf]:
             inside = [child for child in current.named_children if child.type not in COMMENTS]
             stack.append((inside[0], parent, 0))
             continue
-        stack.extend([(child, kind, named) for child in reversed(current.children)])
+        children = current.children
+        if kind == "generic_type" and parent != "scoped_identifier":
+            # `Vec::<f64>` as a type is `Vec<f64>`
+            children = [child for child in children if child.type != "::"]
+        stack.extend([(child, kind, named) for child in reversed(children)])
     return found
 
 
@@ -210,7 +214,7 @@ def _space(left: Leaf, right: Leaf) -> bool:
         return right.text == "{" and left.parent == "macro_invocation"
     if left.text == "<" and left.parent in _ANGLE_PARENTS:
         return False
-    if right.kind == "\"" and left.text in ("r", "c", "cr") and left.parent == "ERROR":
+    if right.kind == "string_literal" and left.text in ("r", "c", "cr") and left.parent == "ERROR":
         return False
     return _space_before(left, right)
 
