@@ -33,7 +33,16 @@ fn given(x: f64, text: &str) -> f64 {
     parse(text).iter().sum::<f64>() * x * x + 0.0 * note.len() as f64
 }
 
+#[autodiff_forward(flat_jvp, Dual, Dual)]
+#[autodiff_reverse(flat_vjp, Active, Active)]
+fn flat(x: f64) -> f64 {
+    println!("{x}");
+    if x > 100.0 { 3.0 } else { 2.0 }
+}
+
 fn main() {
+    assert_eq!(flat_jvp(0.5, 1.0), (2.0, 0.0));
+    assert_eq!(flat_vjp(0.5, 1.0), (2.0, 0.0));
     assert_eq!(noted_jvp(0.5, 1.0), (2.0, 8.0));
     assert_eq!(noted_vjp(0.5, 1.0), (2.0, 8.0));
     assert_eq!(tabled_jvp(2.0, 1.0), (19.0, 16.0));

@@ -153,16 +153,19 @@ class Activity:
 
     def _may_carry(self, argument: Argument) -> bool:
         """Whether an argument can hold anything active: of integers only those whose bits become floats."""
-        if not isinstance(argument.type, IntType):
-            return True
-        seen: set[Value] = {argument}
-        work: list[Value] = [argument]
+        return not isinstance(argument.type, IntType) or self.becomes_float(argument)
+
+    def becomes_float(self, integer: Value) -> bool:
+        """Whether an integer's bits may be taken for a float's."""
+        seen: set[Value] = {integer}
+        work: list[Value] = [integer]
         while work:
             at = work.pop()
             for user in self.alias.users(at):
                 if self._makes_floats(user, at):
                     return True
-                if user.opcode in _BIT_MOVES and isinstance(user.type, IntType) and user not in seen:
+                moved = user.opcode in _BIT_MOVES or user.opcode == "select"
+                if moved and isinstance(user.type, IntType) and user.type.bits > 1 and user not in seen:
                     seen.add(user)
                     work.append(user)
         return False
@@ -302,9 +305,10 @@ class Activity:
             for insn in self._instructions:
                 if not isinstance(insn.type, IntType) or insn.type.bits < 16 or insn in found:
                     continue
-                on_bits = any(v in carried or self._carries_bits(v) for v in insn.operands)
-                if insn.opcode in ("load", "call"):
-                    if isinstance(insn, Load) and self._of_unknown_kind(insn):
+                on_bits = any(v in carried or self.carries_bits(v) for v in insn.operands)
+                if isinstance(insn, (Load, Call)):
+                    computed = isinstance(insn, Call) and on_bits and not self.calls.is_generated(insn)
+                    if computed or (isinstance(insn, Load) and self._of_unknown_kind(insn)):
                         found.add(insn)
                     continue
                 if any(v in found for v in insn.operands) or (on_bits and _computes(insn)):
@@ -321,7 +325,8 @@ class Activity:
         size = self.alias.layout.store_size(load.type)
         return self.memory.scalars(load.pointer, size, load.align) is None
 
-    def _carries_bits(self, value: Value) -> bool:
+    def carries_bits(self, value: Value) -> bool:
+        """Whether an integer is made of the bits of active floats."""
         return value in self.varied and bool(isinstance(value.type, IntType) and produced(value, self))
 
     # -- backwards -----------------------------------------------------------------------------------------
@@ -557,6 +562,11 @@ def _at(type: Type, path: Path) -> Type:
         type = type.fields[path[0]] if isinstance(type, StructType) else type.element  # type: ignore[attr-defined]
         path = path[1:]
     return type
+
+
+def is_in_integer(type: Type, path: Path) -> bool:
+    """Whether a path leads to a float inside an integer."""
+    return isinstance(_at(type, path), IntType)
 
 
 def leaf_type(type: Type, path: Path) -> Type:

@@ -258,8 +258,17 @@ class MemorySweep:
         ]
 
     def _atomic(self, insn: Instruction) -> None:
-        if isinstance(insn.type, FloatType) and insn.operands[0] in self.activity.varied:
-            raise self.session.refuse("an atomic operation on floats has no reverse here", insn)
+        """Counters and flags are integers; floats, or integers with the bits of floats, are refused."""
+        is_float = isinstance(insn.type, FloatType) and insn.operands[0] in self.activity.varied
+        gives_bits = any(self.activity.carries_bits(v) for v in insn.operands[1:])
+        exchanges = insn.opcode == "cmpxchg" or insn.operation == "xchg"  # type: ignore[attr-defined]
+        takes_bits = exchanges and insn.operands[0] in self.activity.varied and self.activity.becomes_float(insn)
+        if is_float or gives_bits or takes_bits:
+            raise self.session.refuse(
+                "an atomic operation on floats has no reverse here",
+                insn,
+                help="use a Mutex, or load and store one after the other",
+            )
 
     # -- calls ---------------------------------------------------------------------------------------------
 
