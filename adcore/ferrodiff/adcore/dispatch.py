@@ -10,18 +10,18 @@ import re
 
 from ferrodiff.adcore.facts.targets import is_slot, targets
 from ferrodiff.adcore.ir.base import Value
-from ferrodiff.adcore.ir.builder import Builder, new_function
-from ferrodiff.adcore.ir.constants import const_int, global_ref
+from ferrodiff.adcore.ir.builder import Builder
+from ferrodiff.adcore.ir.constants import global_ref
 from ferrodiff.adcore.ir.instructions import Branch, Call, Invoke, Phi
-from ferrodiff.adcore.ir.types import i32, i64, void
+from ferrodiff.adcore.ir.types import void
 from ferrodiff.adcore.ir.values import Block, Function
 from ferrodiff.adcore.session import Session
+from ferrodiff.adcore.stops import stop
 
 MOST = 64
 """Of more functions than this none is chosen."""
 
-_MESSAGE = "ferrodiff: a derivative reached a function through a pointer that is not in the program"
-_STANDARD_ERROR = 2
+_MESSAGE = "a derivative reached a function through a pointer that is not in the program"
 _NAME = "ferrodiff.unknown.function"
 
 
@@ -75,7 +75,7 @@ def _spread(session: Session, function: Function, call: Call) -> bool:
     known = names or is_slot(session.module, call.callee)
     if not known or len(names) > MOST or block is None or call.bundles:
         return False
-    stop = _stop(session)
+    unknown = stop(session, _NAME, _MESSAGE)
     first = block
     join = _split(function, block, call)
     result = Phi(call.type, name=function.fresh_name("called")) if call.type is not void else None
@@ -93,7 +93,7 @@ def _spread(session: Session, function: Function, call: Call) -> bool:
             at = phi.incoming_blocks.index(first)
             del phi.incoming_blocks[at], phi.operands[at]
     builder = Builder(function).position(block)
-    builder.call(stop, void, [])
+    builder.call(unknown, void, [])
     builder.unreachable()
     if result is not None:
         join.instructions.insert(0, result)
@@ -139,21 +139,3 @@ def _direct(function: Function, here: Block, call: Call, name: str, join: Block,
     if result is not None:
         value: Value = copy
         result.add_incoming(value, leaving)
-
-
-def _stop(session: Session) -> Function:
-    """The function that says that a function is not known, and aborts."""
-    found = session.derivatives.get(_NAME)
-    if found is None:
-        length = len(_MESSAGE) + 1
-        line = f'@{_NAME}.text = internal constant [{length} x i8] c"{_MESSAGE}\\0A"'
-        session.globals[f"@{_NAME}"] = line
-        found = new_function(session.fresh_name(_NAME), void, [], "cold noinline noreturn nounwind")
-        builder = Builder(found)
-        builder.position(builder.new_block("entry"))
-        text = global_ref(f"{_NAME}.text")
-        builder.call("write", i64, [const_int(i32, _STANDARD_ERROR), text, const_int(i64, length)])
-        builder.call("abort", void, [])
-        builder.unreachable()
-        session.generated[found.name] = session.derivatives[_NAME] = found
-    return found

@@ -9,10 +9,11 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.clone import SHADOW_METADATA, keep_metadata
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, constant_number, zero
 from ferrodiff.adcore.ir.instructions import Alloca, AtomicRMW, Call, GetElementPtr, Instruction, Load, Store
-from ferrodiff.adcore.ir.types import IntType, PointerType, Type, i64, is_float_like
+from ferrodiff.adcore.ir.types import IntType, PointerType, Type, i64, is_float_like, void
 from ferrodiff.adcore.rules.runtime import MemoryOperation, memory_operation
 from ferrodiff.adcore.session import global_behind
 from ferrodiff.adcore.shadow import Fields, Shadow, is_aggregate
+from ferrodiff.adcore.stops import stop_if
 
 
 def alloca(ctx: Context, old: Alloca) -> None:
@@ -162,37 +163,18 @@ def writable(ctx: Context, old: Instruction, pointer: Value, size: int, is_activ
     missing = is_missing(ctx, pointer)
     if is_active:
         for gone in missing:
-            ctx.builder.call(ctx_guard(ctx), void_type(), [gone])
+            ctx.builder.call(ctx_guard(ctx), void, [gone])
     scratch = ctx.scratch(size)
     pairs = zip(missing, ctx.pointers(pointer), strict=True)
     return [ctx.builder.select(gone, scratch, place) for gone, place in pairs]
 
 
-GUARD = "ferrodiff.lost_tangent"
+_LOST = "a tangent would be stored in memory that has no shadow, and be lost"
 
 
 def ctx_guard(ctx: Context) -> Value:
     """The function that stops the program when a tangent would be stored where there is no shadow."""
-    from ferrodiff.adcore.ir.builder import Builder, new_function
-    from ferrodiff.adcore.ir.types import i1, void
-
-    if GUARD not in ctx.session.generated:
-        function = new_function(GUARD, void, [(i1, "lost")], "alwaysinline nounwind")
-        builder = Builder(function)
-        entry, stop, go = (builder.new_block(n) for n in ("entry", "stop", "go"))
-        builder.position(entry).cond_br(function.arguments[0], stop, go)
-        builder.position(stop).call("llvm.trap", void, [])
-        builder.unreachable()
-        builder.position(go).ret()
-        ctx.session.generated[GUARD] = function
-    return ctx.session.generated[GUARD].value
-
-
-def void_type() -> Type:
-    """void."""
-    from ferrodiff.adcore.ir.types import void
-
-    return void
+    return stop_if(ctx.session, "ferrodiff.lost_tangent", _LOST).value
 
 
 # -- copies and fills ---------------------------------------------------------------------------------------
@@ -233,7 +215,7 @@ def _targets(ctx: Context, old: Call, operation: MemoryOperation, is_active: boo
     if is_active:
         some = ctx.builder.icmp("ne", ctx.prim(length), const_int(length.type, 0))
         for gone in is_missing(ctx, target):
-            ctx.builder.call(ctx_guard(ctx), void_type(), [ctx.builder.and_(gone, some)])
+            ctx.builder.call(ctx_guard(ctx), void, [ctx.builder.and_(gone, some)])
     return ctx.pointers(target)
 
 

@@ -12,15 +12,16 @@ from collections.abc import Callable
 
 from ferrodiff.adcore.facts.alias import Alias
 from ferrodiff.adcore.ir.base import Value
-from ferrodiff.adcore.ir.builder import Builder, new_function
+from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, GlobalRef, poison, zero
 from ferrodiff.adcore.ir.instructions import Alloca, Call, Load
-from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, i1, i8, void
-from ferrodiff.adcore.ir.values import Argument, Function
+from ferrodiff.adcore.ir.types import ArrayType, PointerType, StructType, i8, void
+from ferrodiff.adcore.ir.values import Argument
 from ferrodiff.adcore.reverse.activity import holds_pointer
 from ferrodiff.adcore.reverse.storage import Frame
 from ferrodiff.adcore.rules.runtime import allocation
 from ferrodiff.adcore.session import Session
+from ferrodiff.adcore.stops import stop_if
 
 SINK = 128
 """Bytes of a sink."""
@@ -29,6 +30,7 @@ TEXT_ALIGNMENT = 4
 """Constants that are aligned to less hold no floats."""
 
 _LOST = "ferrodiff.lost_adjoint"
+_MESSAGE = "an adjoint would be taken from memory that has no shadow, and be lost"
 
 
 class NeedsGuard(Exception):
@@ -121,21 +123,7 @@ class Guards:
 
     def stop_if(self, builder: Builder, lost: Value) -> None:
         """Stop the program where an adjoint would be taken from memory that has no shadow."""
-        function = self.session.generated.get(_LOST)
-        if function is None:
-            function = self.session.generated[_LOST] = _stopper()
-        builder.call(function, void, [lost])
-
-
-def _stopper() -> Function:
-    function = new_function(_LOST, void, [(i1, "lost")], "alwaysinline nounwind")
-    builder = Builder(function)
-    entry, stop, go = (builder.new_block(n) for n in ("entry", "stop", "go"))
-    builder.position(entry).cond_br(function.arguments[0], stop, go)
-    builder.position(stop).call("llvm.trap", void, [])
-    builder.unreachable()
-    builder.position(go).ret()
-    return function
+        builder.call(stop_if(self.session, _LOST, _MESSAGE), void, [lost])
 
 
 def normalise(
