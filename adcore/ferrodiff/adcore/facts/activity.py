@@ -17,17 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 from ferrodiff.adcore.errors import CannotDifferentiate
+from ferrodiff.adcore.facts.callees import Callee, is_thread_local, symbol_kind
 from ferrodiff.adcore.facts.cfg import Cfg
+from ferrodiff.adcore.facts.loops import constant_offset
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import ConstAggregate, ConstExpr, ConstInt, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction
-from ferrodiff.adcore.ir.types import IntType, PointerType, StructType, Type, VectorType, is_float_like
+from ferrodiff.adcore.ir.types import IntType, PointerType, Type, VectorType, is_float_like
 from ferrodiff.adcore.ir.values import Argument, Block, Function
-from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, inactive, memory_operation
+from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, memory_operation
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
 from ferrodiff.adcore.shadow import can_carry, element_types, is_aggregate
 
@@ -36,17 +37,6 @@ READ_BACK = (
     "make the argument that owns this memory Dual, or use a local variable",
 )
 """Reason and help of the refusal of derivatives that would get lost in memory."""
-
-
-class Callee(Enum):
-    """What is known of a call's target."""
-
-    RULE = "a rule of the table"
-    MEMORY = "a copy or fill"
-    ALLOCATION = "an allocator"
-    HARMLESS = "without derivative"
-    DEFINED = "a function with a body"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,27 +605,6 @@ class Analysis:
         return ()
 
 
-def symbol_kind(call: Call) -> Callee:
-    """What kind of function a call to a function without a body calls."""
-    name = call.callee_name or ""
-    if rule_for_call(name, call.function_type) is not None:
-        return Callee.RULE
-    if memory_operation(name) is not None:
-        return Callee.MEMORY
-    if allocation(name) is not None:
-        return Callee.ALLOCATION
-    if inactive(name) is not None:
-        return Callee.HARMLESS
-    if name.startswith("llvm.") and all(isinstance(v.type.scalar, IntType) for v in call.operands):
-        return Callee.HARMLESS
-    return Callee.UNKNOWN
-
-
-def is_thread_local(value: object) -> bool:
-    """Whether a value is the address of a thread's copy of a global."""
-    return isinstance(value, Call) and (value.callee_name or "").startswith("llvm.threadlocal.address")
-
-
 def moves_bytes(mask: int, bits: int) -> bool:
     """Whether a mask keeps whole bytes, or has to do with the sign bit of a float."""
     sign = 1 << (bits - 1)
@@ -652,26 +621,6 @@ def holds_pointer(ty: Type, layout: DataLayout) -> bool:
     if isinstance(ty.scalar, PointerType):
         return True
     return is_aggregate(ty) and any(holds_pointer(e, layout) for e in element_types(ty, layout))
-
-
-def constant_offset(gep: GetElementPtr, layout: DataLayout) -> int | None:
-    """The byte offset of a getelementptr with constant indices."""
-    offset = 0
-    ty = gep.source_type
-    for place, index in enumerate(gep.operands[1:]):
-        if not isinstance(index, ConstInt):
-            return None
-        if place == 0:
-            offset += index.value * layout.size_of(ty)
-            continue
-        resolved = layout.resolve(ty)
-        if isinstance(resolved, StructType):
-            step, ty = layout.field_at(resolved, index.value)
-        else:
-            step, ty = layout.field_at(resolved, 0)
-            step = index.value * layout.size_of(ty)
-        offset += step
-    return offset
 
 
 def strip_offset(pointer: Value, layout: DataLayout) -> tuple[Value, int | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferrodiff.adcore.facts.activity import Callee, ConstRanges
+from ferrodiff.adcore.facts.activity import ConstRanges
+from ferrodiff.adcore.facts.callees import Callee
 from ferrodiff.adcore.forward import memory, scalars
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, NONE, Context, Signature
 from ferrodiff.adcore.forward.lost import pass_on

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ferrodiff.adcore.facts.activity import Callee
+from ferrodiff.adcore.facts.callees import Callee
 from ferrodiff.adcore.forward import scalars
 from ferrodiff.adcore.forward.context import Context
 from ferrodiff.adcore.ir.base import Value
