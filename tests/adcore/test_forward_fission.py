@@ -12,9 +12,8 @@ from fractions import Fraction
 import pytest
 
 from ferrodiff.adcore.backend.jit import Jit
-from ferrodiff.adcore.backend.passes import canonical, text_after_ad, text_before_ad
-from ferrodiff.adcore.differentiate import differentiate_module
-from ferrodiff.adcore.entry import Wanted, with_entry
+from ferrodiff.adcore.backend.passes import text_after_ad
+from tangents import derivative
 
 LENGTHS = (1, 2, 15, 16, 17, 127, 128, 129, 256, 300, 1000)
 POINTER = ctypes.c_void_p
@@ -58,15 +57,6 @@ NEIGHBOURS = looping(
 )
 LOGISTIC = looping("%q = fmul double %s, %v\n  %u = fsub double %v, %q\n  %t = fadd double %s, %u")
 EXPONENTIALS = looping("%q = call double @llvm.exp.f64(double %v)\n  %t = fadd double %s, %q")
-
-
-def derivative(source: str, width: int) -> str:
-    """The module with `df`, before the final optimisation."""
-    wanted = Wanted("f", "df", "forward", ("Dual", "Const", "Dual"), "None", width)
-    text, _ = with_entry(canonical(source), wanted)
-    done = differentiate_module(text_before_ad(text))
-    assert done.errors == []
-    return done.text
 
 
 def vector(values: Sequence[float]) -> ctypes.Array[ctypes.c_double]:

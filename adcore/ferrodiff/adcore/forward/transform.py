@@ -12,6 +12,7 @@ from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
 from ferrodiff.adcore.forward.lost import record
+from ferrodiff.adcore.forward.recurrences import keep_recurrences
 from ferrodiff.adcore.forward.scopes import separate_lanes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import new_function
@@ -101,7 +102,12 @@ class Transform:
             structure.fill_phi(ctx, old)
         separate_lanes(ctx)
         primal = frozenset(ctx.values.values())
-        ctx.session.last[ctx.derivative.name] = lambda: split_sums(ctx.session, ctx.derivative, primal)
+
+        def last() -> None:
+            split_sums(ctx.session, ctx.derivative, primal)
+            keep_recurrences(ctx.derivative)
+
+        ctx.session.last[ctx.derivative.name] = last
 
     def _arguments(self) -> None:
         ctx = self.ctx
