@@ -50,6 +50,21 @@ define double @f(double %x, double %y) {
 }
 """
 
+ADDED = """
+define double @f(double %s, double %x, double %y) {
+  %q = fmul double %x, %x
+  %c = fmul double %q, %x
+  %e = fmul double %c, %x
+  %w = call double @llvm.sqrt.f64(double %e)
+  %u = fmul double %y, 3.0
+  %v = fmul double %u, %y
+  %z = fmul double %v, %y
+  %p = fadd double %s, %w
+  %r = fsub double %p, %z
+  ret double %r
+}
+"""
+
 
 def derivative(source: str, parameters: int, width: int) -> str:
     """The module before the final optimisation, with `df` in it."""
@@ -78,6 +93,13 @@ def lane_operations(text: str, width: int) -> int:
 def test_a_lane_costs_one_multiplication_per_leaf() -> None:
     assert lane_operations(derivative(POLYNOMIAL, 1, 8), 8) == 1
     assert lane_operations(derivative(TWO_LEAVES, 2, 8), 8) == 3
+
+
+def test_what_is_added_to_a_sum_is_a_cone_of_its_own_where_a_root_keeps_it_apart() -> None:
+    assert lane_operations(derivative(ADDED, 3, 8), 8) == 4
+    found = tangent(ADDED, [0.5, 2.25, -1.5], [0.25, -2.0, 0.5])
+    assert found == pytest.approx(0.25 - 2.0 * 2.0 * 2.25 - 0.5 * 9.0 * 1.5**2, rel=1e-15)
+    assert tangent(ADDED, [0.5, 0.0, 1.0], [0.25, 0.0, 0.0]) == 0.25
 
 
 def test_one_leaf_agrees_with_mpmath() -> None:

@@ -7,15 +7,18 @@ preaccumulation; Griewank and Walther, *Evaluating Derivatives*, 2nd ed., sectio
 does not depend on N, so each lane of a batch is computed as a single tangent is.
 
 A cone with one leaf is swept forwards, with the leaf's tangent 1: every convention (strong zero above all)
-holds as it does operation by operation. A cone is cut where all paths pass one value. What is left with
-several leaves is swept backwards, and only if no partial in it can be infinite: zero times infinity would
-come out differently in that order.
+holds as it does operation by operation. One with several leaves is swept backwards, and only if no partial in
+it can be infinite: zero times infinity would come out differently in that order. A cone that does not pay is
+cut where all paths pass one value, or made smaller by its end: of `s + g(x)` remains `g(x)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from ferrodiff.adcore.facts.callees import Callee
 from ferrodiff.adcore.forward import scalars
@@ -38,6 +41,8 @@ LEAST_GAIN = 2.0
 """A cone is preaccumulated if that divides the cost of each further lane by at least this much."""
 MOST_OVERHEAD = 1.35
 """... and does not multiply the cost of a single lane by more than this."""
+MOST_CUTS = 8
+"""How often a cone is made smaller by its end; after that, only what has one leaf is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,15 @@ class Cones:
                 self.edges[insn] = found
         self.roots: dict[Instruction, Cone] = {}
         self.inner: set[Instruction] = set()
-        for whole in self._cones():
-            self._peel(whole)
-            for cone in [whole] if self._pays(whole) else self._pieces(whole):
-                if self._pays(cone):
-                    self.roots[cone.root] = cone
-                    self.inner.update(cone.members[:-1])
+        work = [(cone, 0) for cone in self._grouped(list(self.edges))]
+        while work:
+            cone, depth = work.pop()
+            self._peel(cone)
+            if self._pays(cone):
+                self.roots[cone.root] = cone
+                self.inner.update(cone.members[:-1])
+            else:
+                work.extend((part, depth + 1) for part in self._parts(cone, depth))
 
     # -- finding ---------------------------------------------------------------------------------------------
 
@@ -106,20 +114,23 @@ class Cones:
             return rule_for_call(insn.callee_name or "", insn.function_type)
         return None
 
-    def _cones(self) -> Iterator[Cone]:
-        """Every operation belongs to the cone of its one consumer, or starts one of its own."""
+    def _grouped(self, members: Sequence[Instruction]) -> list[Cone]:
+        """Every operation belongs to the cone of its one consumer among `members`, or starts one of its own."""
         of: dict[Instruction, Cone] = {}
-        for insn in reversed(self.edges):
+        for insn in reversed(members):
             owners = {id(c): c for c in self._consumers(insn, of)}
             cone = next(iter(owners.values())) if len(owners) == 1 else None
             of[insn] = cone or Cone(insn)
-            of[insn].members.insert(0, insn)
-        yield from {id(c): c for c in of.values()}.values()
+            of[insn].members.append(insn)
+        cones = list({id(c): c for c in of.values()}.values())
+        for cone in cones:
+            cone.members.reverse()
+        return cones
 
     def _consumers(self, insn: Instruction, of: dict[Instruction, Cone]) -> Iterator[Cone]:
         """The cones that use a value's tangent; a fresh one stands for any use outside of cones."""
         for user in self.ctx.uses.get(insn, ()):
-            if user in self.edges and self._reads(user, insn):
+            if user in of and self._reads(user, insn):
                 yield of[user]
             elif user.opcode not in BLIND:
                 yield Cone(insn)
@@ -131,18 +142,31 @@ class Cones:
 
     def _peel(self, cone: Cone) -> None:
         """Leave sums of leaves out where that leaves no more of them: adding tangents first saves products."""
-        most = len(self._leaves(cone))
+        members = set(cone.members)
+        count = Counter(v for insn in cone.members for v in self._sources(insn))
         for insn in cone.members[:-1]:
-            edges = self.edges[insn]
-            without = Cone(cone.root, [each for each in cone.members if each is not insn])
-            leaves = set(self._leaves(cone))
-            if all(not e.scaled and insn.operands[e.operand] in leaves for e in edges):
-                count = len(self._leaves(without))
-                if count <= most:
-                    cone.members, most = without.members, count
+            sources = Counter(self._sources(insn))
+            if self._adds(insn) and not members & sources.keys():
+                gone = [v for v, uses in sources.items() if count[v] == uses]
+                if gone:
+                    count.subtract(sources)
+                    members.remove(insn)
+        cone.members = [insn for insn in cone.members if insn in members]
 
-    def _pieces(self, cone: Cone) -> Iterator[Cone]:
-        """A cone cut at the deepest value that every path from its leaves to its root passes."""
+    def _parts(self, cone: Cone, depth: int) -> list[Cone]:
+        """A cone that does not pay, in smaller pieces: cut where all paths pass one value, or without its end."""
+        if len(cone.members) == 1 or len(self._leaves(cone)) == 1:
+            return []
+        cut = self._narrowest(cone)
+        if cut is not None:
+            below = cone.members[:cut]
+            return [Cone(cone.root, cone.members[cut:]), Cone(below[-1], below)]
+        of_many = self._of_many(cone)
+        ending = self._ending(cone, of_many) if depth < MOST_CUTS else of_many
+        return self._grouped([insn for insn in cone.members if insn not in ending])
+
+    def _narrowest(self, cone: Cone) -> int | None:
+        """Where to cut a cone: before the deepest value that every path from its leaves to its root passes."""
         frontier: set[Value] = {cone.root}
         members = set(cone.members)
         cut: int | None = None
@@ -152,12 +176,26 @@ class Cones:
             frontier.update(self._sources(insn))
             if len(frontier) == 1 and next(iter(frontier)) in members:
                 cut = place
-        if cut is None or len(self._leaves(cone)) == 1:
-            yield cone
-            return
-        yield Cone(cone.root, cone.members[cut:])
-        below = cone.members[:cut]
-        yield from self._pieces(Cone(below[-1], below))
+        return cut
+
+    def _of_many(self, cone: Cone) -> set[Instruction]:
+        """The members with more than one leaf under them."""
+        bits: dict[Value, int] = {leaf: 1 << k for k, leaf in enumerate(self._leaves(cone))}
+        for insn in cone.members:
+            bits[insn] = reduce(or_, (bits[v] for v in self._sources(insn)))
+        return {insn for insn in cone.members if bits[insn].bit_count() > 1}
+
+    def _ending(self, cone: Cone, of_many: set[Instruction]) -> set[Instruction]:
+        """The root and, if it adds up, the additions under it; what has only one leaf under it stays whole."""
+        ending = {cone.root}
+        for insn in reversed(cone.members):
+            if insn in ending and self._adds(insn):
+                ending.update(v for v in of_many.intersection(self._sources(insn)) if self._adds(v))
+        return ending
+
+    def _adds(self, insn: Instruction) -> bool:
+        """Whether tangents pass an operation with no factor."""
+        return all(not edge.scaled for edge in self.edges[insn])
 
     def _sources(self, insn: Instruction) -> Iterator[Value]:
         return (insn.operands[edge.operand] for edge in self.edges[insn])
