@@ -1,30 +1,33 @@
 """A Rust file under analysis, from scratch (`analyse`) or edit by edit (`Document`).
 
-The file is cut at its top-level items. What is found in an item depends on its own bytes (and on the names
-the autodiff macros go by), so it is kept by content, in offsets relative to the item, and moved to its
-place when asked for. One keystroke costs tree-sitter's incremental parse, one look at each top-level item's
-bytes, and the analysis of the items that changed.
-
-tree-sitter recovers from a syntax error differently when it reuses an old tree. A file with an error is
-therefore parsed anew, so that a `Document` always says what `analyse` would.
+The file is cut into its top-level items (`ferrodiff.analysis.pieces`), and each is parsed on its own, without
+the bodies in which there is nothing to find (`ferrodiff.analysis.skeleton`). What is found in an item depends
+on its own bytes (and on the names the autodiff macros go by), so it is kept by content, in offsets relative to
+the item, and moved to its place when asked for. One keystroke costs a look at the item it is in, whether the
+file has syntax errors or not.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tree_sitter import Node, Tree
+from tree_sitter import Tree
 
 from ferrodiff.analysis.items import MACROS, Found, Walker, module_root
+from ferrodiff.analysis.lexemes import Opaque
+from ferrodiff.analysis.local_types import Definitions, definitions
 from ferrodiff.analysis.model import Attribute, Function, Import, Misplaced, Mode, Name, shifted
-from ferrodiff.analysis.printing import COMMENTS
-from ferrodiff.analysis.syntax import language, parse
+from ferrodiff.analysis.opening import Opening, opening
+from ferrodiff.analysis.pieces import Cut, Piece, Segment
+from ferrodiff.analysis.skeleton import skeleton
+from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
+from ferrodiff.analysis.unclosed import unclosed
 
 if TYPE_CHECKING:
     from ferrodiff.analysis.diagnostics.core import Diagnostic
@@ -33,39 +36,53 @@ if TYPE_CHECKING:
 _ALIAS = re.compile(rb"(autodiff(?:_forward|_reverse)?)\s+as\s+(\w+)")
 _WORD_END = re.compile(rb"\w\Z")
 _ORDINARY_TRIGGER = re.compile(rb"autodiff")
+_FUNCTION = re.compile(rb"\bfn\b")
 
 
 @dataclass(slots=True)
 class Chunk:
-    """One top-level item with the attributes and comments before it; spans are relative to its start."""
+    """One top-level item, or a few; spans are relative to its start."""
 
     text: bytes
+    braces: tuple[int, ...]
+    """As in `ferrodiff.analysis.pieces.Segment`."""
     found: Found
-    notable: bool
-    """Whether there is more than names."""
+    opening: Opening
+    broken: bool
+    """Whether there is a syntax error outside the bodies that hold no annotation."""
+    unclosed: tuple[Span, ...] = ()
+    """Annotations whose brackets are not closed, to the end of the line."""
     every_function: tuple[Function, ...] | None = None
     checks: object = None
     """Per-item results that callers keep beside the facts (see `ferrodiff.analysis.diagnostics`)."""
     moved: tuple[int, tuple[Function, ...]] = (-1, ())
     """The annotated functions at the place where they were last asked for."""
+    _opaque: Opaque | None = None
+    _definitions: Definitions | None = None
 
     def functions_at(self, start: int) -> tuple[Function, ...]:
         if self.moved[0] != start:
             self.moved = start, tuple([shifted(f, start) for f in self.found.functions])
         return self.moved[1]
 
+    @property
+    def opaque(self) -> Opaque:
+        """Its comments and literals."""
+        if self._opaque is None:
+            self._opaque = Opaque(self.text)
+        return self._opaque
+
+    @property
+    def definitions(self) -> Definitions:
+        """The types that it defines."""
+        if self._definitions is None:
+            self._definitions = definitions(self.text)
+        return self._definitions
+
 
 class PlacedChunk(NamedTuple):
     start: int
     chunk: Chunk
-    siblings: Sequence[Node]
-    """All top-level nodes of the file; the chunk's are a part of them."""
-    first: int
-    last: int
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        return self.siblings[self.first : self.last + 1]
 
 
 @dataclass(eq=False)
@@ -73,11 +90,16 @@ class FileAnalysis:
     """Everything known about one version of a file. Spans are byte offsets into `source`."""
 
     source: SourceText
-    tree: Tree
     chunks: tuple[PlacedChunk, ...]
+    """Together they are the whole text."""
     notable: tuple[PlacedChunk, ...]
     """Those with annotations, imports of autodiff or inner attributes; the others only have names."""
     aliases: Mapping[str, Mode | None] = field(default_factory=dict)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The syntax tree of the whole file, parsed when first asked for."""
+        return parse(self.source.data)
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
@@ -123,12 +145,30 @@ class FileAnalysis:
 
         return diagnose(self)
 
+    @cached_property
+    def broken(self) -> bool:
+        """Whether there is a syntax error that may hide an annotation."""
+        return any(placed.chunk.broken for placed in self.chunks)
+
     def every_function(self, placed: PlacedChunk) -> tuple[Function, ...]:
         chunk = placed.chunk
         if chunk.every_function is None:
-            walker = Walker(chunk.text, placed.start, self.aliases, None)
-            chunk.every_function = tuple(walker.walk(placed.nodes, module_root()).functions)
+            wanted = [match.start() for match in _FUNCTION.finditer(chunk.text)]
+            nodes = parse(skeleton(chunk.text, chunk.braces, wanted)).root_node.children
+            walker = Walker(chunk.text, 0, self.aliases, None)
+            chunk.every_function = tuple(walker.walk(nodes, module_root()).functions)
         return chunk.every_function
+
+    def comment_at(self, offset: int) -> Span | None:
+        """The comment around a place."""
+        index = bisect_right(self.chunks, offset, key=lambda placed: placed.start) - 1
+        if index < 0:
+            return None
+        start, chunk = self.chunks[index]
+        around = chunk.opaque.around(offset - start)
+        if around is None or chunk.text[around.start : around.start + 2] not in (b"//", b"/*"):
+            return None
+        return around.shifted(start)
 
     def function_at(self, offset: int) -> Function | None:
         """The innermost annotated function whose span (attributes included) touches `offset`."""
@@ -136,96 +176,72 @@ class FileAnalysis:
         return min(inside, key=lambda f: f.span.length, default=None)
 
 
-@cache
-def _before_items() -> frozenset[int]:
-    """Kinds of nodes that belong to the item after them."""
-    grammar = language()
-    names = ("attribute_item", *COMMENTS)
-    return frozenset(
-        [number for name in names if (number := grammar.id_for_node_kind(name, True)) is not None]
-    )
-
-
-def _aliases(data: bytes, root: Node) -> dict[str, Mode | None]:
+def _aliases(data: bytes, pieces: Sequence[tuple[int, Segment | Piece]]) -> dict[str, Mode | None]:
     """Names of the macros in this file: their own and those given by ``use ... as``."""
     names = dict(MACROS)
+    found: dict[int, list[re.Match[bytes]]] = {}
     for match in _ALIAS.finditer(data):
-        if _WORD_END.search(data, max(match.start() - 1, 0), match.start()):
-            continue
-        node = root.descendant_for_byte_range(match.start(2), match.end(2))
-        if node is not None and node.parent is not None and node.parent.type == "use_as_clause":
-            names[decode(match[2])] = MACROS[decode(match[1])]
+        if _WORD_END.search(data, max(match.start() - 1, 0), match.start()) is None:
+            index = bisect_right(pieces, match.start(), key=lambda piece: piece[0]) - 1
+            found.setdefault(index, []).append(match)
+    for index, matches in found.items():
+        start, piece = pieces[index]
+        wanted = [match.start() - start for match in matches]
+        root = parse(skeleton(piece.text, piece.braces, wanted)).root_node
+        for match in matches:
+            node = root.descendant_for_byte_range(match.start(2) - start, match.end(2) - start)
+            if node is not None and node.parent is not None and node.parent.type == "use_as_clause":
+                names[decode(match[2])] = MACROS[decode(match[1])]
     return names
 
 
-def _triggers(data: bytes, aliases: Mapping[str, Mode | None]) -> list[int]:
+def _trigger(aliases: Mapping[str, Mode | None]) -> re.Pattern[bytes]:
+    """Finds what may be an annotation or an import."""
     extra = [re.escape(encode(name)) for name in aliases if name not in MACROS]
-    pattern = re.compile(rb"autodiff|\b(?:" + b"|".join(extra) + rb")\b") if extra else _ORDINARY_TRIGGER
-    return [match.start() for match in pattern.finditer(data)]
-
-
-_Key = bytes | tuple[int, bytes]
+    return re.compile(rb"autodiff|\b(?:" + b"|".join(extra) + rb")\b") if extra else _ORDINARY_TRIGGER
 
 
 class _Chunks:
     """Chunks by content. Those that the last version did not use are forgotten."""
 
     def __init__(self) -> None:
-        self.known: dict[_Key, Chunk] = {}
+        self.known: dict[bytes, Chunk] = {}
         self.aliases: Mapping[str, Mode | None] = {}
-        self._triggers: list[int] | None = None
+        self.trigger = _ORDINARY_TRIGGER
 
-    def analyse(self, source: SourceText, tree: Tree) -> FileAnalysis:
-        data, root = source.data, tree.root_node
-        aliases = _aliases(data, root)
+    def analyse(self, source: SourceText, cut: Cut) -> FileAnalysis:
+        pieces = cut.pieces()
+        aliases = _aliases(source.data, pieces)
         if aliases != self.aliases:
-            self.known, self.aliases = {}, aliases
-        known = self.known
-        used: dict[_Key, Chunk] = {}
+            self.known, self.aliases, self.trigger = {}, aliases, _trigger(aliases)
+        known, used = self.known, dict[bytes, Chunk]()
         placed: list[PlacedChunk] = []
-        notable: list[PlacedChunk] = []
-        broken, in_pieces = root.has_error, root.type == "ERROR"
-        siblings, first, before = root.children, 0, _before_items()
-        final = len(siblings) - 1
-        for last, node in enumerate(siblings):
-            kind = node.kind_id
-            if kind in before and last != final:
-                continue
-            start = node.start_byte if first == last else siblings[first].start_byte
-            text = data[start : node.end_byte]
-            key: _Key = (~kind if in_pieces else kind, text) if broken else text
-            chunk = known.get(key)
-            if (
-                chunk is None
-                or in_pieces
-                or (broken and any(n.has_error for n in siblings[first : last + 1]))
-            ):
-                chunk = used.get(key) if not broken else None
-                if chunk is None:
-                    chunk = self._read(text, start, siblings[first : last + 1], data, in_pieces)
-            used[key] = chunk
-            here = PlacedChunk(start, chunk, siblings, first, last)
-            placed.append(here)
-            if chunk.notable:
-                notable.append(here)
-            first = last + 1
-        # What was read from pieces of a file that cannot be parsed holds for these pieces only.
-        self.known, self._triggers = {} if in_pieces else used, None
-        return FileAnalysis(source, tree, tuple(placed), tuple(notable), aliases)
+        for start, piece in pieces:
+            chunk = known.get(piece.text) or used.get(piece.text)
+            if chunk is None:
+                chunk = self._read(piece)
+            used[piece.text] = chunk
+            placed.append(PlacedChunk(start, chunk))
+        self.known = used
+        notable = tuple([p for p in placed if p.chunk.found.is_notable])
+        return FileAnalysis(source, tuple(placed), notable, aliases)
 
-    def _read(self, text: bytes, start: int, nodes: Sequence[Node], data: bytes, in_pieces: bool) -> Chunk:
-        if self._triggers is None:
-            self._triggers = _triggers(data, self.aliases)
-        end = start + len(text)
-        inside = self._triggers[bisect_left(self._triggers, start) : bisect_left(self._triggers, end)]
-        found = Walker(text, start, self.aliases, inside).walk(nodes, module_root(), in_pieces)
-        return Chunk(text, found, found.is_notable)
+    def _read(self, piece: Segment | Piece) -> Chunk:
+        text = piece.text
+        wanted = [match.start() for match in self.trigger.finditer(text)]
+        root = parse(skeleton(text, piece.braces, wanted)).root_node
+        nodes = root.children
+        found = Walker(text, 0, self.aliases, wanted).walk(nodes, module_root(), root.type == "ERROR")
+        broken = root.has_error
+        return Chunk(
+            text, piece.braces, found, opening(nodes), broken, unclosed(text, root, found) if broken else ()
+        )
 
 
 def analyse(text: str) -> FileAnalysis:
     """The analysis of a whole file. Accepts any string."""
     source = SourceText(text)
-    return _Chunks().analyse(source, parse(source.data))
+    return _Chunks().analyse(source, Cut.of(source.data))
 
 
 class Document:
@@ -233,7 +249,7 @@ class Document:
 
     def __init__(self, text: str) -> None:
         self.source = SourceText(text)
-        self._tree = parse(self.source.data)
+        self._cut = Cut.of(self.source.data)
         self._chunks = _Chunks()
         self._analysis: FileAnalysis | None = None
 
@@ -242,30 +258,12 @@ class Document:
         size = len(self.source)
         start = min(max(span.start, 0), size)
         span = Span(start, min(max(span.end, start), size))
-        before, self.source = self.source, self.source.edited(span, new_text)
-        new_end = span.end + len(self.source) - size
-        self._tree = self._parsed(before, span, new_end)
+        self.source = self.source.edited(span, new_text)
+        self._cut = self._cut.edited(self.source.data, span, span.end + len(self.source) - size)
         self._analysis = None
-
-    def _parsed(self, before: SourceText, span: Span, new_end: int) -> Tree:
-        """Reuses the old tree as long as neither text has a syntax error."""
-        if not self._tree.root_node.has_error:
-            old_end = before.line_col(span.end)
-            self._tree.edit(
-                span.start,
-                span.end,
-                new_end,
-                before.line_col(span.start),
-                old_end,
-                self.source.line_col(new_end),
-            )
-            tree = parse(self.source.data, self._tree)
-            if not tree.root_node.has_error:
-                return tree
-        return parse(self.source.data)
 
     @property
     def analysis(self) -> FileAnalysis:
         if self._analysis is None:
-            self._analysis = self._chunks.analyse(self.source, self._tree)
+            self._analysis = self._chunks.analyse(self.source, self._cut)
         return self._analysis

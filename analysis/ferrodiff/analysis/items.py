@@ -6,6 +6,7 @@ one of the wanted offsets, so its cost follows the number of annotations, not th
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ _KINDS = {
     "match_pattern": "match arm",
     "match_arm": "match arm",
 }
+_FOREIGN_GLOB = re.compile(rb"(?:pub\b[^:;{]*)?use\s+(?!(?:::)?(?:std|core|alloc)::)[^;]*\*")
 _ITEM_NAMES = {
     "function_item": "value",
     "function_signature_item": "value",
@@ -92,10 +94,12 @@ class Found:
     names: list[Name] = field(default_factory=list)
     features: list[Attribute] = field(default_factory=list)
     """Inner attributes ``#![...]`` of the file."""
+    globs: list[Span] = field(default_factory=list)
+    """The scopes of ``use ...::*`` that may bring in anything."""
 
     @property
     def is_notable(self) -> bool:
-        """Whether there is more than names."""
+        """Whether there is more than names and globs."""
         return bool(self.functions or self.misplaced or self.imports or self.features)
 
 
@@ -183,8 +187,11 @@ class Walker:
         if namespace is not None and not self._is_conditional(pending):
             self._name(node, namespace, frame.container)
         elif kind == "use_declaration":
-            if b"autodiff" in self.data[node.start_byte - self.base : node.end_byte - self.base]:
+            text = self.data[node.start_byte - self.base : node.end_byte - self.base]
+            if b"autodiff" in text:
                 self.found.imports += imports_of(self, node, frame.container.scope)
+            if b"*" in text and _FOREIGN_GLOB.match(text) is not None:
+                self.found.globs.append(frame.container.scope)
             return
         annotations = self.annotations(pending)
         if kind in FUNCTIONS and frame.parent != "ERROR":

@@ -7,24 +7,13 @@ characters and lifetimes are no mentions; neither are definitions, fields, macro
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ferrodiff.analysis.lexemes import Opaque
 from ferrodiff.analysis.text import SourceText, Span, encode
 
-_OPAQUE = re.compile(
-    rb"""//[^\n]*
-    | /\*
-    | \b(?:br|cr|r)(?P<hashes>\#*)"
-    | "(?:[^"\\]|\\.)*(?:"|\Z)
-    | '(?:\\(?:u\{[^}'\n]*\}|x[0-9a-fA-F]{2}|.)
-        |[\x00-\x09\x0b-\x26\x28-\x5b\x5d-\x7f]|[\xc2-\xf4][\x80-\xbf]+)'
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_BLOCK = re.compile(rb"/\*|\*/")
 _SPACE = b" \t\r\n"
 _LONGEST_CALL = 1 << 15
 _BINDERS = frozenset(b"let mut ref for static const struct enum mod type trait union".split())
@@ -59,44 +48,6 @@ class Mention:
     call: Call | None
     qualified: bool
     """A path (``a::df``) or a method (``a.df()``) leads to it."""
-
-
-class Opaque:
-    """The comments and literals of a text."""
-
-    __slots__ = ("_ends", "_starts")
-
-    def __init__(self, data: bytes) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        at = 0
-        while (match := _OPAQUE.search(data, at)) is not None:
-            at = self._end(data, match)
-            self._starts.append(match.start())
-            self._ends.append(at)
-
-    @staticmethod
-    def _end(data: bytes, match: re.Match[bytes]) -> int:
-        if match.group() == b"/*":
-            depth, at = 1, match.end()
-            while depth:
-                edge = _BLOCK.search(data, at)
-                if edge is None:
-                    return len(data)
-                depth += 1 if edge.group() == b"/*" else -1
-                at = edge.end()
-            return at
-        if match.group("hashes") is not None:
-            closing = data.find(b'"' + match.group("hashes"), match.end())
-            return len(data) if closing < 0 else closing + 1 + len(match.group("hashes"))
-        return max(match.end(), match.start() + 1)
-
-    def around(self, offset: int) -> Span | None:
-        """The comment or literal that `offset` is inside of."""
-        index = bisect_right(self._starts, offset) - 1
-        if index >= 0 and offset < self._ends[index]:
-            return Span(self._starts[index], self._ends[index])
-        return None
 
 
 def opaque(source: SourceText) -> Opaque:

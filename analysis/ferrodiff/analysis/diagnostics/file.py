@@ -73,9 +73,8 @@ class File:
     def item_start(self) -> int:
         """Before the first item that is no inner attribute or comment: where a ``use`` goes."""
         for placed in self.analysis.chunks:
-            kinds = [node.type for node in placed.nodes]
-            if kinds[-1] != "inner_attribute_item" and kinds[-1] != "shebang":
-                return placed.nodes[-1].start_byte if kinds[-1] == "use_declaration" else placed.start
+            if placed.chunk.opening.item is not None:
+                return placed.start + placed.chunk.opening.item
         return len(self.analysis.source)
 
     @cached_property

@@ -31,7 +31,11 @@ fn f<'a>(x: &'a f64) -> &'a f64 { x }
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     function = subject.function
-    if function.return_type is None or function.return_span is None or not ELIDED.search(function.return_type):
+    if (
+        function.return_type is None
+        or function.return_span is None
+        or not ELIDED.search(function.return_type)
+    ):
         return
     if any(p.is_self and is_indirect(p.type_text) for p in function.parameters):
         return

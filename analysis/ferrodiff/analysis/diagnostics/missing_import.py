@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Rule, Severity
 from ferrodiff.analysis.diagnostics.file import File, Located
-from ferrodiff.analysis.model import FILE_SCOPE
+from ferrodiff.analysis.model import FILE_SCOPE, shifted
 from ferrodiff.analysis.text import Span
 
 RULE = Rule(
@@ -28,9 +27,6 @@ fn f(x: f64) -> f64 { x }
 fn f(x: f64) -> f64 { x }
 """,
 )
-
-
-_GLOB = re.compile(rb"\buse\s+(?!(?:::)?(?:std|core|alloc)::)[^;]*\*[^;]*;")
 
 
 def check(file: File) -> Iterator[Diagnostic]:
@@ -63,17 +59,12 @@ def _reaches(located: Located, path: str, name: str, scope: Span) -> bool:
 
 
 def _foreign_globs(file: File) -> list[Span]:
-    """The modules into which a ``use ..::*`` of other crates or modules may bring the macros unseen."""
-    data, root = file.analysis.source.data, file.analysis.tree.root_node
-    if b"#[macro_use]" in data:
+    """The scopes into which a ``use ..::*`` of other crates or modules may bring the macros unseen."""
+    if b"#[macro_use]" in file.analysis.source.data:
         return [FILE_SCOPE, file.analysis.source.span]
-    found = []
-    for match in _GLOB.finditer(data):
-        node = root.descendant_for_byte_range(match.start(), match.end())
-        while node is not None and node.type != "mod_item":
-            node = node.parent
-        found.append(Span(node.start_byte, node.end_byte) if node is not None else FILE_SCOPE)
-    return found
+    return [
+        shifted(scope, placed.start) for placed in file.analysis.chunks for scope in placed.chunk.found.globs
+    ]
 
 
 def _import(file: File, located: Located) -> Fix:

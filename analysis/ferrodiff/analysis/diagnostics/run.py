@@ -22,7 +22,7 @@ def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Di
         if placed.chunk.found.functions:
             found += [shifted(diagnostic, placed.start) for diagnostic in _of_item(placed.chunk)]
     concerned = any(p.chunk.found.functions or p.chunk.found.misplaced for p in analysis.notable)
-    if concerned or (analysis.tree.root_node.has_error and b"autodiff" in analysis.source.data):
+    if concerned or analysis.broken:
         found += check_file(File(analysis, crate_root))
     found += unknown_code.check(named_codes(analysis), frozenset(BY_CODE))
     found.sort(key=lambda d: (d.span.start, d.span.end, d.code))

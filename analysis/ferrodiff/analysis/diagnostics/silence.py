@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic
-from ferrodiff.analysis.printing import COMMENTS
 from ferrodiff.analysis.text import Span, decode
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ _ALLOW = re.compile(rb"\bferrodiff:\s*allow(-file)?\(([\w\s,]*)\)")
 _WORD = re.compile(rb"\w+")
 _FARTHEST = 10_000
 """Bytes of comments between a silencing one and its annotation."""
-_OPENING = COMMENTS | {"inner_attribute_item", "shebang"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def silences(analysis: FileAnalysis) -> list[Silence]:
         return []
     found, head = [], _head(analysis)
     for match in _ALLOW.finditer(data):
-        comment = _comment(analysis, match.start(), match.end())
+        comment = _comment(analysis, match.start())
         if comment is None:
             continue
         codes = frozenset([code.strip() for code in decode(match[2]).split(",")])
@@ -66,30 +64,24 @@ def named_codes(analysis: FileAnalysis) -> Iterator[tuple[Span, str]]:
     if b"ferrodiff:" not in data:
         return
     for match in _ALLOW.finditer(data):
-        if _comment(analysis, match.start(), match.end()) is not None:
+        if _comment(analysis, match.start()) is not None:
             for word in _WORD.finditer(match[2]):
                 start = match.start(2) + word.start()
                 yield Span(start, start + len(word[0])), decode(word[0])
 
 
-def _comment(analysis: FileAnalysis, start: int, end: int) -> int | None:
+def _comment(analysis: FileAnalysis, offset: int) -> int | None:
     """Where the comment around a place starts; None when it is no comment."""
-    node = analysis.tree.root_node.descendant_for_byte_range(start, end)
-    while node is not None and node.type not in COMMENTS:
-        node = node.parent
-    return node.start_byte if node is not None else None
+    comment = analysis.comment_at(offset)
+    return comment.start if comment is not None else None
 
 
 def _head(analysis: FileAnalysis) -> int:
     """Where the comments that open the file end."""
-    end = 0
-    for node in analysis.tree.root_node.children:
-        if node.type not in _OPENING:
-            if node.type == "attribute_item":
-                return _start_of_comments(analysis, node.start_byte)
-            return end
-        end = node.end_byte
-    return end
+    opening = analysis.chunks[0].chunk.opening
+    if opening.attribute is not None:
+        return _start_of_comments(analysis, opening.attribute)
+    return opening.end
 
 
 def _start_of_comments(analysis: FileAnalysis, offset: int) -> int:

@@ -1,0 +1,89 @@
+"""A piece of a file with blanks in the place of what nobody asks about: the insides of blocks.
+
+Parsing takes most of the time of an analysis, and most of a program is in bodies of functions. A block in which
+nothing is looked for is left empty: every offset stays, and a syntax error in it hides nothing around it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from ferrodiff.analysis.lexemes import CHAR, LINE_COMMENT, STRING
+
+_OPAQUE = re.compile(
+    rb'\b(?:br|cr|r)(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|'
+    + STRING
+    + rb"|"
+    + CHAR
+    + rb"|"
+    + LINE_COMMENT
+    + rb"|/\*.*?(?:\*/|\Z)",
+    re.VERBOSE | re.DOTALL,
+)
+_MAY_BE_OPAQUE = re.compile(rb"[\"'/]")
+# `A<{ N + 1 }>` and `<const N: usize = { 3 }, T>`: braces of a type, which no item ends with.
+_IN_TYPE = re.compile(rb"(?>\s+|//[^\n]*|/\*.*?\*/)*+[>,]", re.DOTALL)
+
+
+def skeleton(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> bytes:
+    """`text` without the insides of blocks that hold none of the sorted offsets `wanted`.
+
+    `braces` are those of `text` (see `ferrodiff.analysis.pieces.Segment`). What stands in parentheses or
+    brackets, or is an argument of a type, stays.
+    """
+    parts: list[bytes] = []
+    kept = 0
+    for start, end in _blocks(text, braces, wanted):
+        parts += [text[kept:start], b" " * (end - start)]
+        kept = end
+    if not parts:
+        return text
+    parts.append(text[kept:])
+    return b"".join(parts)
+
+
+def _blocks(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]]:
+    """The insides of the outermost blocks without anything wanted."""
+    partner = _partners(braces)
+    found: list[tuple[int, int]] = []
+    around: list[int] = []
+    level = last = index = 0
+    while index < len(braces):
+        place = braces[index]
+        if place < 0:
+            level, last = (around.pop() if around else 0), ~place + 1
+            index += 1
+            continue
+        level += _opened(text[last:place])
+        other = partner.get(index)
+        end = ~braces[other] if other is not None else -1
+        if other is None or bisect_left(wanted, place) < bisect_left(wanted, end):
+            around.append(level)
+            level, last = 0, place + 1
+            index += 1
+            continue
+        if level <= 0 and end - place > 1 and _IN_TYPE.match(text, end + 1) is None:
+            found.append((place + 1, end))
+        last, index = end + 1, other + 1
+    return found
+
+
+def _partners(braces: Sequence[int]) -> dict[int, int]:
+    """For each opening brace's index the index of the one that closes it."""
+    found: dict[int, int] = {}
+    waiting: list[int] = []
+    for index, place in enumerate(braces):
+        if place >= 0:
+            waiting.append(index)
+        elif waiting:
+            found[waiting.pop()] = index
+    return found
+
+
+def _opened(text: bytes) -> int:
+    """How many more parentheses and brackets open than close."""
+    if _MAY_BE_OPAQUE.search(text) is not None:
+        text = _OPAQUE.sub(b" ", text)
+    return text.count(b"(") + text.count(b"[") - text.count(b")") - text.count(b"]")
