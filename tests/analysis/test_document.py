@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferrodiff.analysis.annotation import parse_list
+from ferrodiff.analysis.annotation import parse_by_grammar, parse_list
 from ferrodiff.analysis.document import Document, FileAnalysis, analyse
 from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.analysis.syntax import parse
@@ -123,6 +123,16 @@ def test_any_text(text: str) -> None:
     exercise(text)
     exercise(f"#[autodiff_forward({text})] fn f(x: f64) -> f64 {{ x }}")
     parse_list(f"({text}")
+
+
+LIST_PARTS = ["df", "r#fn", "true", "falsey", "4", "007", "1e5", "4u8", "2.5", ",", ",", " ", "\n", "_", "\u00a0", "é"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(LIST_PARTS), max_size=12), st.sampled_from([")", "", "]"]))
+def test_plain_lists_are_read_as_the_grammar_reads_them(parts: list[str], end: str) -> None:
+    text = "".join(["(", *parts, end])
+    assert parse_list(text) == parse_by_grammar(text)
 
 
 def test_truncated_at_every_character() -> None:

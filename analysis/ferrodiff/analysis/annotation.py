@@ -146,10 +146,35 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", lexer="basic", postlex=_FlattenGroups(), transformer=_Items())
 
 
+_PLAIN_ITEM = r"(?:(?:r\#)?[A-Za-z_]\w*|\d+)"
+_PLAIN_LIST = re.compile(rf"\(\s*{_PLAIN_ITEM}\s*(?:,\s*{_PLAIN_ITEM}\s*)*+(?:,\s*)?\)", re.ASCII)
+_PLAIN_TOKEN = re.compile(r"(?P<i>\d+)|(?P<b>(?:true|false)\b)|(?P<w>(?:r\#)?\w+)|,", re.ASCII)
+
+
+def _plain_list(text: str) -> ItemList | None:
+    """A list of words and numbers, which most are, without the grammar: it takes longer than all the rest."""
+    if _PLAIN_LIST.fullmatch(text) is None:
+        return None
+    slots: list[Item | None] = [None]
+    commas: list[int] = []
+    for token in _PLAIN_TOKEN.finditer(text):
+        if token.lastgroup is None:
+            commas.append(token.start())
+            slots.append(None)
+        else:
+            slots[-1] = Item(token.start(), token.end(), token.lastgroup, (token[0],))
+    return ItemList(tuple(slots), tuple(commas))
+
+
+def parse_by_grammar(text: str) -> ItemList:
+    """As `parse_list`."""
+    return _parser().parse(text)  # type: ignore[return-value]
+
+
 @lru_cache(maxsize=4096)
 def parse_list(text: str) -> ItemList:
     """The items of a list whose text starts with its opening bracket."""
-    return _parser().parse(text)  # type: ignore[return-value]
+    return _plain_list(text) or parse_by_grammar(text)
 
 
 @dataclass(frozen=True, slots=True)

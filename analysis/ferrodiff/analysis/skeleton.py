@@ -1,4 +1,4 @@
-"""A piece of a file with blanks in the place of what nobody asks about: the insides of blocks.
+"""The syntax tree of a piece of a file without what nobody asks about: the insides of blocks.
 
 Parsing takes most of the time of an analysis, and most of a program is in bodies of functions. A block in which
 nothing is looked for is left empty: every offset stays, and a syntax error in it hides nothing around it.
@@ -10,7 +10,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from tree_sitter import Tree
+
 from ferrodiff.analysis.lexemes import CHAR, LINE_COMMENT, STRING
+from ferrodiff.analysis.syntax import parse
 
 _OPAQUE = re.compile(
     rb'\b(?:br|cr|r)(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|'
@@ -27,21 +30,24 @@ _MAY_BE_OPAQUE = re.compile(rb"[\"'/]")
 _IN_TYPE = re.compile(rb"(?>\s+|//[^\n]*|/\*.*?\*/)*+[>,]", re.DOTALL)
 
 
-def skeleton(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> bytes:
-    """`text` without the insides of blocks that hold none of the sorted offsets `wanted`.
+def skeleton(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> Tree:
+    """The syntax tree of `text` without the insides of blocks that hold none of the sorted offsets `wanted`.
 
     `braces` are those of `text` (see `ferrodiff.analysis.pieces.Segment`). What stands in parentheses or
     brackets, or is an argument of a type, stays.
     """
-    parts: list[bytes] = []
-    kept = 0
+    return parse(text, visible(text, braces, wanted))
+
+
+def visible(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]]:
+    """The parts of `text` that `skeleton` parses."""
+    found: list[tuple[int, int]] = []
+    at = 0
     for start, end in _blocks(text, braces, wanted):
-        parts += [text[kept:start], b" " * (end - start)]
-        kept = end
-    if not parts:
-        return text
-    parts.append(text[kept:])
-    return b"".join(parts)
+        found.append((at, start))
+        at = end
+    found.append((at, len(text)))
+    return found
 
 
 def _blocks(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import tree_sitter_rust
-from tree_sitter import Language, Parser, Tree
+from tree_sitter import Language, Parser, Range, Tree
 
 
 @cache
@@ -13,7 +14,12 @@ def language() -> Language:
     return Language(tree_sitter_rust.language())
 
 
-def parse(data: bytes, old: Tree | None = None) -> Tree:
-    """The syntax tree of a whole file; `old` must have been edited to match `data`."""
+def parse(data: bytes, parts: Sequence[tuple[int, int]] = ()) -> Tree:
+    """The syntax tree of a text, or of parts of it only, as if they followed one another.
+
+    Offsets are those in `data`. In parts the lines and columns that tree-sitter tells are not those of the text.
+    """
     parser = Parser(language())
-    return parser.parse(data, old) if old is not None else parser.parse(data)
+    if len(parts) > 1:
+        parser.included_ranges = [Range((0, start), (0, end), start, end) for start, end in parts]
+    return parser.parse(data)
