@@ -77,7 +77,9 @@ class Derivative:
         self.jit.function("f", None, POINTER, SIZE, POINTER)(vector(x), len(x), out)
         return float(out[0])
 
-    def tangents(self, x: Sequence[float], directions: Sequence[Sequence[float]]) -> tuple[float, list[float]]:
+    def tangents(
+        self, x: Sequence[float], directions: Sequence[Sequence[float]]
+    ) -> tuple[float, list[float]]:
         """What `df` writes: the primal, and a tangent for each direction."""
         shadows = [vector(d) for d in directions]
         outs = [vector([math.nan]) for _ in range(self.width + 1)]
@@ -105,7 +107,9 @@ def exact(source: str, x: Sequence[float], d: Sequence[float]) -> Fraction:
     return sum((a * q + b * p for a, b, (p, q) in zip(xs, ds, before, strict=False)), Fraction(0))
 
 
-@pytest.mark.parametrize("source", [SQUARES, TWO_LINKS, NEIGHBOURS], ids=["squares", "two links", "neighbours"])
+@pytest.mark.parametrize(
+    "source", [SQUARES, TWO_LINKS, NEIGHBOURS], ids=["squares", "two links", "neighbours"]
+)
 def test_sums_keep_their_bits_and_lanes_equal_single_tangents(source: str) -> None:
     single = Derivative(source, 1)
     batches = [Derivative(source, width) for width in (2, 3, 4, 5, 8, 12)]
@@ -150,3 +154,19 @@ def test_loops_that_sum_up_are_vectorised(width: int) -> None:
 def test_loops_that_cannot_be_vectorised_are_left_alone(source: str) -> None:
     assert "[128 x double]" not in derivative(source, 1)
     assert "[128 x double]" in derivative(SQUARES, 1)
+
+
+@pytest.mark.parametrize(("cpu", "groups"), [("x86-64", 4), ("x86-64-v3", 2)])
+def test_a_batch_is_summed_in_groups_of_lanes_that_fit_into_the_registers(cpu: str, groups: int) -> None:
+    source = SQUARES.replace("ptr noalias %out) {", f'ptr noalias %out) "target-cpu"="{cpu}" {{')
+    assert len(re.findall(r"^body\S*:", derivative(source, 8), re.MULTILINE)) == groups
+    assert len(re.findall(r"^body\S*:", derivative(source, 2), re.MULTILINE)) == 1
+
+
+ROOTS = looping(
+    "%r = call double @llvm.sqrt.f64(double %v)\n  %q = fmul double %r, %v\n  %t = fadd double %s, %q",
+).replace("declare", "declare double @llvm.sqrt.f64(double)\ndeclare", 1)
+
+
+def test_costly_partials_are_not_computed_once_per_group() -> None:
+    assert len(re.findall(r"^body\S*:", derivative(ROOTS, 8), re.MULTILINE)) == 1

@@ -6,16 +6,19 @@ second loop adds it up, in the order it always had (loop fission with strip mini
 *Optimizing Compilers for Modern Architectures*, chapter 5). The primal's sums stay bit for bit what they are.
 
 A tangent's sum stays in the first loop as four (in single precision eight) partial sums. Their number and the
-length of a strip depend on nothing else, so each lane of a batch is summed as a single tangent is. Few
-iterations go through the loop as it was.
+length of a strip depend on nothing else, so each lane of a batch is summed as a single tangent is. Where a
+batch has too many, the strip is gone through once per group of them (`groups`). Few iterations go through the
+loop as it was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.facts.loops import Loop, Loops, TripCount, affine_phi, trip_count
+from ferrodiff.adcore.forward.groups import lane_groups, sums_at_once
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import const_int
@@ -47,7 +50,19 @@ SUMMED = (*FLAGS, "reassoc")
 
 _ELEMENTWISE = (
     *("fabs", "sqrt", "fma", "fmuladd", "copysign", "minnum", "maxnum", "minimum", "maximum", "minimumnum"),
-    *("maximumnum", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "smin", "smax", "umin"),
+    *(
+        "maximumnum",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "nearbyint",
+        "round",
+        "roundeven",
+        "smin",
+        "smax",
+        "umin",
+    ),
     *("umax", "abs"),
 )
 VECTORISABLE = (
@@ -82,8 +97,11 @@ class Split:
     sums: tuple[Sum, ...]
 
 
-def split_sums(session: Session, function: Function, primal: frozenset[Value]) -> None:
-    """Split every loop of a forward derivative where that pays; `primal` holds its copies of primal values."""
+def split_sums(session: Session, function: Function, primal: frozenset[Value], width: int) -> None:
+    """Split every loop of a forward derivative of `width` lanes where that pays.
+
+    `primal` holds its copies of primal values.
+    """
     layout = session.module.datalayout
     loops = Loops(Cfg(function))
     users: Users | None = None
@@ -93,7 +111,7 @@ def split_sums(session: Session, function: Function, primal: frozenset[Value]) -
         users = users or uses(function)
         found = _split(loop, loops, users, layout)
         if found is not None:
-            _Splitter(session, function, found, primal).run()
+            _Splitter(session, function, found, primal, width).run()
 
 
 # -- finding -----------------------------------------------------------------------------------------------
@@ -192,22 +210,49 @@ def _looks_back(phi: Phi, body: Block) -> bool:
 # -- splitting ---------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class _Body:
+    """One of the loops over a strip: its block, the sums it makes, and its copies of the old loop's values."""
+
+    block: Block
+    sums: list[Sum]
+    copies: dict[Value, Value] = field(default_factory=dict)
+
+    def copy(self, value: Value) -> Value:
+        """A value of the old loop in this one; a value from outside is itself."""
+        return self.copies.get(value, value)
+
+    def own(self) -> Iterator[tuple[Value, Value]]:
+        """The copies of the sums it makes."""
+        for each in self.sums:
+            yield from ((v, self.copies[v]) for v in (each.phi, *each.links))
+
+
 class _Splitter:
     """Puts strips beside one loop.
 
     before -> the old loop, for few iterations
-    before -> strip -> body (once round per iteration of the strip) -> add (as often) -> after -> strip or leave
+    before -> strip -> body (once round per iteration of the strip; one for each group of tangents' sums)
+           -> add (as often) -> after -> strip or leave
     """
 
-    def __init__(self, session: Session, function: Function, split: Split, primal: frozenset[Value]) -> None:
+    def __init__(
+        self, session: Session, function: Function, split: Split, primal: frozenset[Value], width: int
+    ) -> None:
         self.session = session
         self.split = split
         self.builder = Builder(function)
         self.function = function
         self.strict = [each for each in split.sums if not each.is_tangent(primal)]
+        free = [each for each in split.sums if each.is_tangent(primal)]
+        at_once = sums_at_once(session.module, function)
+        groups = lane_groups([each.addends for each in free], width, split.body, at_once)
         self.strip = function.add_block("strip", after=split.before)
-        self.body = function.add_block("body", after=split.body)
-        self.add = function.add_block("add", after=self.body)
+        self.bodies: list[_Body] = []
+        for group in groups:
+            last = self.bodies[-1].block if self.bodies else split.body
+            self.bodies.append(_Body(function.add_block("body", after=last), [free[k] for k in group]))
+        self.add = function.add_block("add", after=self.bodies[-1].block)
         self.after = function.add_block("after", after=self.add)
         self.copies: dict[Value, Value] = {}
         self.nodes = Nodes(session)
@@ -220,7 +265,7 @@ class _Splitter:
         rounds = self._enter()
         carried = {phi: b.phi(phi.type, name=phi.name or "phi") for phi in split.body.phis}
         left = b.phi(i64, [(rounds, split.before)], "left")
-        self._copy_body(carried)
+        self._carry(carried)
         buffers = {
             link: b.entry_alloca(ArrayType(STRIP, link.type), 64, "addends")
             for each in self.strict
@@ -228,8 +273,15 @@ class _Splitter:
         }
         b.position(self.strip)
         count = b.select(b.icmp("ult", left, STRIP), left, const_int(i64, STRIP), name="count")
-        b.br(self.body)
-        self._finish_body(buffers, count)
+        b.br(self.bodies[0].block)
+        exits = [*(body.block for body in self.bodies[1:]), self.add]
+        entries = [self.strip, *(body.block for body in self.bodies)]
+        for body, entry, following in zip(self.bodies, entries, exits, strict=False):
+            self._copy_body(body, carried, entry)
+            self._finish_body(body, buffers if entry is self.strip else {}, count, entry, following)
+        for body in reversed(self.bodies):
+            self.copies.update(body.copies)
+        self.copies.update(pair for body in self.bodies for pair in body.own())
         self._add_up(carried, buffers, count)
         self._continue(carried, left, count)
 
@@ -250,57 +302,62 @@ class _Splitter:
         b.position(self.strip)
         return rounds
 
-    def _copy_body(self, carried: dict[Phi, Phi]) -> None:
-        """The loop once more, without its strict sums; it begins where the strip does."""
+    def _carry(self, carried: dict[Phi, Phi]) -> None:
+        """The first strip begins where the loop did."""
+        for phi, outer in carried.items():
+            outer.add_incoming(phi.value_from(self.split.before), self.split.before)
+
+    def _copy_body(self, body: _Body, carried: dict[Phi, Phi], entry: Block) -> None:
+        """The loop once more, with some of its sums; it begins where the strip does."""
         split = self.split
-        gone: set[Instruction] = {i for each in self.strict for i in (each.phi, *each.links)}
+        gone = {i for each in split.sums if each not in body.sums for i in (each.phi, *each.links)}
         kept = [insn for insn in split.body.instructions[:-1] if insn not in gone]
-        copies = [(old, old.copy()) for old in kept]
-        self.copies.update(copies)
-        for old, new in copies:
+        body.copies = {old: old.copy() for old in kept}
+        for old, new in body.copies.items():
+            assert isinstance(old, Instruction) and isinstance(new, Instruction)
             new.name = None if old.name is None else self.function.fresh_name(old.name)
-            self.body.append(new)
-            new.map_inputs(self._copy)
+            body.block.append(new)
+            new.map_inputs(body.copy)
             new.metadata = dict(old.metadata)
             if isinstance(old, Phi) and isinstance(new, Phi):
-                new.operands = [carried[old], self._copy(old.value_from(split.body))]
-                new.incoming_blocks = [self.strip, self.body]
-        for each in split.sums:
-            for link in each.links if each not in self.strict else ():
-                copy = self.copies[link]
+                new.operands = [carried[old], body.copy(old.value_from(split.body))]
+                new.incoming_blocks = [entry, body.block]
+        for each in body.sums:
+            for link in each.links:
+                copy = body.copies[link]
                 assert isinstance(copy, BinaryOp)
                 copy.flags = SUMMED
-        for phi, outer in carried.items():
-            outer.add_incoming(phi.value_from(split.before), split.before)
-        self._separate()
+        self._separate(body.block)
 
-    def _separate(self) -> None:
+    def _separate(self, body: Block) -> None:
         """Tell LLVM that the loop's own accesses are not to the buffers: it cannot see through nested phis."""
         scopes = members(self.session, self.scope)
         made: dict[str | None, str] = {}
-        for insn in self.body.instructions:
+        for insn in body.instructions:
             if isinstance(insn, (Load, Store)):
                 old = insn.metadata.get("noalias")
                 if old not in made:
                     made[old] = self.nodes.add(", ".join([*members(self.session, old), *scopes]))
                 insn.metadata["noalias"] = made[old]
 
-    def _finish_body(self, buffers: dict[BinaryOp, Value], count: Value) -> None:
-        """The body puts its addends into the buffers, and ends with the strip."""
-        body, b = self.body, self.builder
+    def _finish_body(
+        self, made: _Body, buffers: dict[BinaryOp, Value], count: Value, entry: Block, following: Block
+    ) -> None:
+        """A body ends with the strip; the first one puts the addends of strict sums into their buffers."""
+        body, b = made.block, self.builder
         old = self.split.body.terminator
         assert old is not None
         index = Phi(i64, name=self.function.fresh_name("index"))
         body.insert_before(body.instructions[0], index)
         b.position(body)
-        for each in self.strict:
+        for each in self.strict if buffers else ():
             for link, addend in zip(each.links, each.addends, strict=True):
                 place = b.gep(link.type, buffers[link], index, flags=("inbounds",))
-                b.store(self._copy(addend), place).metadata["alias.scope"] = self.scope
-        following = b.add(index, 1, ("nuw", "nsw"))
-        index.add_incoming(const_int(i64, 0), self.strip)
-        index.add_incoming(following, body)
-        branch = b.cond_br(b.icmp("ult", following, count), body, self.add)
+                b.store(made.copy(addend), place).metadata["alias.scope"] = self.scope
+        after = b.add(index, 1, ("nuw", "nsw"))
+        index.add_incoming(const_int(i64, 0), entry)
+        index.add_incoming(after, body)
+        branch = b.cond_br(b.icmp("ult", after, count), body, following)
         branch.metadata.update(_place(old), **{"llvm.loop": self._partial_sums()})
 
     def _partial_sums(self) -> str:
@@ -316,8 +373,10 @@ class _Splitter:
         """The loop that adds up a strip, link by link as the loop did."""
         b = self.builder
         b.position(self.add)
-        index = b.phi(i64, [(const_int(i64, 0), self.body)], "index")
-        sums = [b.phi(each.phi.type, [(carried[each.phi], self.body)], "sum") for each in self.strict]
+        index = b.phi(i64, [(const_int(i64, 0), self.bodies[-1].block)], "index")
+        sums = [
+            b.phi(each.phi.type, [(carried[each.phi], self.bodies[-1].block)], "sum") for each in self.strict
+        ]
         for each, phi in zip(self.strict, sums, strict=True):
             total: Value = phi
             for link in each.links:

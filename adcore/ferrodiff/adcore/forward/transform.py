@@ -104,7 +104,7 @@ class Transform:
         primal = frozenset(ctx.values.values())
 
         def last() -> None:
-            split_sums(ctx.session, ctx.derivative, primal)
+            split_sums(ctx.session, ctx.derivative, primal, ctx.signature.width)
             keep_recurrences(ctx.derivative)
 
         ctx.session.last[ctx.derivative.name] = last
