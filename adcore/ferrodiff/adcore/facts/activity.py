@@ -22,6 +22,7 @@ from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.facts.callees import Callee, is_thread_local, symbol_kind
 from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.facts.loops import constant_offset
+from ferrodiff.adcore.facts.words import ambiguous_words, disguised_addresses
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import ConstAggregate, ConstExpr, ConstInt, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
@@ -120,6 +121,8 @@ class Analysis:
             if is_guarded and argument in self.active:
                 self.facts.guarded.add(argument)
         self.blocks = [b for b in self.cfg.order if b in self.cfg.live]
+        self.disguised = disguised_addresses(self.blocks)
+        self._unclear = self.disguised | ambiguous_words(self.blocks)
         if self.ranges.ranges:
             self._find_tuple_copies()
 
@@ -302,22 +305,38 @@ class Analysis:
         operands = insn.operands[1:] if insn.opcode == "select" else insn.operands
         if insn in self.active or any(v in self.active for v in operands):
             self.mark(insn)
-            if insn in self.active and holds_pointer(insn.type, self.layout):
+            if insn in self.active and self._may_hide(insn):
                 for value in operands:
                     self._backwards(value)
 
+    def _may_hide(self, value: Value) -> bool:
+        """Whether a value is, contains, or may be an address or a float in the guise of a number."""
+        return value in self._unclear or holds_pointer(value.type, self.layout)
+
     def _backwards(self, value: Value) -> None:
-        """A pointer merged into an active one: local objects behind it get a shadow."""
-        if value not in self.active and isinstance(value, (Instruction, Argument)):
+        """A pointer merged into an active one: local objects behind it get a shadow.
+
+        What may be a number or an address is active as a whole, since its shadow depends on which of them it is.
+        """
+        if value in self.active or not isinstance(value, (Instruction, Argument)):
+            return
+        if value in self._unclear and getattr(value, "opcode", "") != "ptrtoint":
+            self.mark(value)
+        else:
             self.demand(value)
 
     def _move(self, insn: Instruction) -> None:
         if insn.operands[0] in self.active:
             self.mark(insn)
+        elif insn in self.active and insn.operands[0] in self._unclear:
+            self._backwards(insn.operands[0])
 
     def _bits(self, insn: Instruction) -> None:
         """Whole bytes that are moved, and the idioms on a sign bit; other bit work is integer arithmetic."""
         a, b = insn.operands
+        if insn in self.active and insn in self.disguised:
+            self._backwards(a)
+            self._backwards(b)
         if a not in self.active and b not in self.active:
             return
         if insn.opcode == "or" or isinstance(insn.type, VectorType):
@@ -341,7 +360,7 @@ class Analysis:
             self.mark(insn)
             if insn in self.active and insn.opcode == "insertvalue":
                 for value in operands:
-                    if holds_pointer(value.type, self.layout):
+                    if self._may_hide(value):
                         self._backwards(value)
 
     def _address(self, insn: Instruction) -> None:
@@ -359,8 +378,8 @@ class Analysis:
         value, pointer = insn.operands
         if value in self.active and pointer not in self.active:
             self.demand(pointer)
-        if pointer in self.active and value not in self.active and holds_pointer(value.type, self.layout):
-            self.demand(value)
+        if pointer in self.active and self._may_hide(value):
+            self._backwards(value)
 
     def _float(self, insn: Instruction) -> None:
         if insn not in self.active and any(v in self.active for v in insn.operands):
@@ -375,7 +394,7 @@ class Analysis:
             self.demand(insn.operands[0])
 
     def _return(self, insn: Instruction) -> None:
-        if self.result_active and insn.operands and holds_pointer(insn.operands[0].type, self.layout):
+        if self.result_active and insn.operands and self._may_hide(insn.operands[0]):
             self._backwards(insn.operands[0])
 
     def _call(self, insn: Instruction) -> None:
@@ -421,7 +440,7 @@ class Analysis:
             return
         self.mark(call)
         for value, attributes in zip(call.operands, call.arg_attributes, strict=True):
-            if value in self.active or not holds_pointer(value.type, self.layout):
+            if value in self.active or not self._may_hide(value):
                 continue
             if "readnone" not in attributes and not self._only_read(call, value, attributes):
                 self._backwards(value)

@@ -11,7 +11,7 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, zero
 from ferrodiff.adcore.ir.instructions import Instruction
-from ferrodiff.adcore.ir.types import Type, is_float_like
+from ferrodiff.adcore.ir.types import FloatType, Type, is_float_like
 from ferrodiff.adcore.ir.values import Block, Function, uses
 from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.session import Session
@@ -73,6 +73,7 @@ class Context:
         self.blocks: dict[Block, Block] = {}
         self.exits: dict[tuple[Block, Block], Block] = {}
         self.shadow: dict[Value, Shadow] = {}
+        self.interleaved: dict[Value, FloatType] = {}
         self.skipped: set[Instruction] = set()
         self._uses: dict[Value, list[Instruction]] | None = None
         self._integers: dict[Value, bool | None] = {}
@@ -132,7 +133,8 @@ class Context:
         """The shadow of an inactive part: zero for floats, the primal for addresses, a copy for integers."""
         from ferrodiff.adcore.forward.integers import plain_shadow
 
-        if is_float_like(ty):
+        address = value in self.analysis.disguised
+        if is_float_like(ty) and not (address and not path):
             return self.lanes.zero(ty)
         leaf: Value = self.prim(value)
         if path:
@@ -142,6 +144,8 @@ class Context:
             raise self.refuse("the shadow of this value is wanted where it was not expected", value)
         if self.analysis.is_mixed(value) and not self.signature.guard:
             raise NeedsGuard
+        if address:
+            return self.lanes.pack([leaf] * self.width)
         return (plain_shadow(self, value, leaf),) * self.width
 
     def scratch(self, size: int) -> Value:

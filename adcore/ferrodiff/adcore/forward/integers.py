@@ -7,8 +7,7 @@ negation, absolute value and copysign are known; anything else that reaches a fl
 
 from __future__ import annotations
 
-import struct
-
+from ferrodiff.adcore.facts.words import is_float_word, looks_like_float
 from ferrodiff.adcore.forward.context import Context
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import ConstInt, constant_number, zero
@@ -134,7 +133,7 @@ def plain_shadow(ctx: Context, value: Value, primal: Value) -> Value:
     inactive float become zero, its tangent.
     """
     if isinstance(value.type.scalar, PointerType):
-        return primal
+        return zero(value.type) if is_float_word(value) else primal
     if not isinstance(value.type, IntType) or value.type.bits < 32:
         return primal
     if value in ctx.facts.tainted and ctx.facts.tainted[value] == 2:
@@ -198,19 +197,3 @@ def _classify(ctx: Context, value: Value) -> bool | None:
     if value.opcode == "bitcast":
         return not isinstance(value.operands[0].type.scalar, FloatType)
     return not (isinstance(value, Call) and value.callee_name is not None and value.opcode == "invoke")
-
-
-def looks_like_float(constant: ConstInt) -> bool:
-    """Whether an integer constant is more likely the bits of floats than a number, length or discriminant.
-
-    A wrong yes costs a zero in the shadow of an integer that nobody reads; a wrong no would put a number into a
-    tangent, so every plausible double, and every plausible single in either half, counts as a float.
-    """
-    assert isinstance(constant.type, IntType)
-    words = -(-constant.type.bits // 32)
-    data = constant.unsigned.to_bytes(4 * words, "little")
-    singles = struct.unpack(f"<{words}f", data)
-    if any(2.0**-40 < abs(x) < 2.0**40 for x in singles if x == x):
-        return True
-    doubles = struct.unpack(f"<{words // 2}d", data[: 8 * (words // 2)])
-    return any(2.0**-500 < abs(x) < 2.0**500 or abs(x) == float("inf") for x in doubles if x == x)
