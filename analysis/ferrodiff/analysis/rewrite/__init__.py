@@ -4,7 +4,7 @@
 the last line of the file. `driver` adds a `main` that calls one derivative and prints what comes out.
 """
 
-from ferrodiff.analysis.rewrite.driver import Driver, NoDriver, driver
+from ferrodiff.analysis.rewrite.driver import Driver, NoDriver, driver, starter
 from ferrodiff.analysis.rewrite.gradient import gradient_check
 from ferrodiff.analysis.rewrite.inputs import Input
 from ferrodiff.analysis.rewrite.source import Derivative, Note, Rewritten, rewrite
@@ -19,4 +19,5 @@ __all__ = [
     "driver",
     "gradient_check",
     "rewrite",
+    "starter",
 ]

@@ -18,7 +18,7 @@ with the value as Rust's `{:?}` prints it (`<type>` for types without `Debug`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Function
@@ -82,6 +82,9 @@ mod {SHOW_MODULE} {{
     }}
 }}
 """
+_MAIN = (
+    f'#[allow({LINTS})] fn main() {{ unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }} }}\n'
+)
 
 
 class NoDriver(Exception):
@@ -99,6 +102,8 @@ class Driver:
     text: str
     derivative: Derivative
     inputs: tuple[Input, ...]
+    shared: frozenset[int] = frozenset()
+    """As in `Rewritten`."""
 
 
 def driver(
@@ -106,36 +111,56 @@ def driver(
     derivative: str,
     inputs: Mapping[str, str] | None = None,
     *,
+    line: int | None = None,
+    starts: bool = True,
     shadow_checks: bool = True,
     path: str = "<file>",
+    shared: Iterable[int] = (),
 ) -> Driver:
     """The program that calls `derivative` (a name, or `Type::name`).
 
     `inputs` are Rust expressions by parameter name; `[..]` is enough for a slice. Missing ones come from the
     `// ferrodiff: x = .., n = ..` comment above the annotation, then from the parameter's type.
+    `line` tells derivatives of one name apart. Without `starts` the text is that of a module, and the program's
+    root has to be a `starter`. `shared` is as in `rewrite`.
     Raises `NoDriver` for unknown derivatives and inputs.
     """
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
-    chosen = choose(work, derivative)
+    chosen = choose(work, derivative, line)
     owners = list(owners_of(work, chosen, dict(inputs or {})))
-    return make_driver(work, chosen, owners, _statements(chosen, owners))
+    return make_driver(work, chosen, owners, _statements(chosen, owners), starts=starts, shared=shared)
+
+
+def starter(
+    text: str, *, shadow_checks: bool = True, path: str = "<file>", shared: Iterable[int] = ()
+) -> str:
+    """The root of a program that calls a derivative of another of its files: its `main` is ours."""
+    work = Rewriter(text, shadow_checks=shadow_checks, path=path)
+    work.run()
+    work.edits += _without_main(work)
+    return work.text((_MAIN,), shared)
 
 
 def make_driver(
-    work: Rewriter, chosen: Generated, owners: list[Owner], statements: str, *modules: str
+    work: Rewriter,
+    chosen: Generated,
+    owners: list[Owner],
+    statements: str,
+    *modules: str,
+    starts: bool = True,
+    shared: Iterable[int] = (),
 ) -> Driver:
-    """The program with a `main` that runs `statements` beside the chosen derivative.
+    """The program that runs `statements` beside the chosen derivative.
 
-    `modules` are further helper modules for the end of the file.
+    `modules` are further helper modules for the end of the file. `starts` and `shared` are as in `driver`.
     """
     _place(work, chosen, _function(chosen, statements))
-    work.edits += _without_main(work)
     work.edits += debug_edits(work.source, _mentioned(chosen))
-    call = f'unsafe extern "Rust" {{ fn {_ENTRY}(); }} unsafe {{ {_ENTRY}() }}'
-    main = f"#[allow({LINTS})] fn main() {{ {call} }}\n"
-    text = work.text((_SHOW, *modules, main))
-    return Driver(text, chosen.derivative, tuple(owner.input for owner in owners))
+    if starts:
+        work.edits += _without_main(work)
+    text = work.text((_SHOW, *modules, _MAIN if starts else ""), shared)
+    return Driver(text, chosen.derivative, tuple(owner.input for owner in owners), work.shared)
 
 
 def _mentioned(chosen: Generated) -> list[str]:
@@ -145,20 +170,24 @@ def _mentioned(chosen: Generated) -> list[str]:
     return [*texts, function.return_type or "", function.container_self or ""]
 
 
-def choose(work: Rewriter, name: str) -> Generated:
+def choose(work: Rewriter, name: str, line: int | None = None) -> Generated:
+    """The derivative with a name. Raises `NoDriver` when there is none."""
     owner, _, simple = name.rpartition("::")
     simple = simple.removeprefix("r#")
-    found = [
-        g
-        for g in work.generated
-        if g.derivative.derivative == simple and (not owner or owner in _qualifiers(g.plan.function))
-    ]
-    if found:
-        return found[0]
+    candidates = [g for g in work.generated if g.plan.crate is None]
+    candidates += work.instances()
+    for g in candidates:
+        placed = line is None or g.derivative.line == line
+        if (
+            g.derivative.derivative == simple
+            and placed
+            and (not owner or owner in _qualifiers(g.plan.function))
+        ):
+            return g
     reasons = [note.message for note in work.refused if note.derivative == simple]
     if reasons:
         raise NoDriver(f"`{simple}` cannot be generated: {reasons[0]}")
-    known = ", ".join(f"`{g.derivative.derivative}`" for g in work.generated)
+    known = ", ".join(f"`{g.derivative.derivative}`" for g in candidates)
     raise NoDriver(
         f"no derivative is called `{name}`", f"the file has {known}" if known else "the file has none"
     )
@@ -303,6 +332,9 @@ def _reverse_returned(plan: Plan) -> list[str]:
 def _place(work: Rewriter, chosen: Generated, function: str) -> None:
     """Beside the derivative; after the closing brace where that stands in an impl or a trait."""
     container = chosen.plan.function.container_info
+    if chosen.after is not None:
+        work.edits.append(insert(chosen.after, " " + function))
+        return
     if container.kind in ("impl", "trait", "trait_impl"):
         work.edits.append(insert(container.scope.end, " " + function))
         return

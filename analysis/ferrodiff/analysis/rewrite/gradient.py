@@ -13,7 +13,7 @@ Values are strings, as Rust prints them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity
@@ -146,19 +146,24 @@ def gradient_check(
     derivative: str,
     inputs: Mapping[str, str] | None = None,
     *,
+    line: int | None = None,
+    starts: bool = True,
     shadow_checks: bool = True,
     path: str = "<file>",
+    shared: Iterable[int] = (),
 ) -> Driver:
     """The program that compares `derivative` with central differences at the inputs that `driver` would use.
 
-    Raises `NoDriver` for unknown derivatives and inputs, and where nothing can be compared.
+    The parameters are those of `driver`. Raises `NoDriver` for unknown derivatives and inputs, and where nothing
+    can be compared.
     """
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
-    chosen = choose(work, derivative)
+    chosen = choose(work, derivative, line)
     owners = list(owners_of(work, chosen, dict(inputs or {})))
     module = _MODULE + _struct_impls(work) + "}\n"
-    return make_driver(work, chosen, owners, " ".join(_statements(chosen, owners)), module)
+    statements = " ".join(_statements(chosen, owners))
+    return make_driver(work, chosen, owners, statements, module, starts=starts, shared=shared)
 
 
 def _struct_impls(work: Rewriter) -> str:

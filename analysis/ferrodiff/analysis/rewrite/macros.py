@@ -29,6 +29,8 @@ class View:
 
     data: bytes
     """As long as the file; blank outside the token tree."""
+    start: int
+    """Where the token tree starts."""
     crate: str
     """How the expansion names the crate's root: the helper module stands there."""
     prefix: str
@@ -46,13 +48,13 @@ class View:
         text = re.sub(rf"\b{self.prefix}({words})\b", r"$\1", decode(edit.text))
         return Replacement(edit.span, encode(text))
 
-    def adapted(self, function: Function) -> Function:
-        """The function as it stands in the expansion, whose own place is not known."""
+    def adapted(self, function: Function, associated: bool) -> Function:
+        """The function as it stands in the expansion. `associated`: that is known to be in an impl."""
         head = Span(function.span.start, function.item_text_span.start)
         visibility = next((text for span, text in self.visibilities if head.covers(span)), "")
         info = function.container_info
         if info.kind == "module" and not info.modules:
-            method = any(p.is_self for p in function.parameters)
+            method = associated or any(p.is_self for p in function.parameters)
             info = replace(info, kind="impl" if method else "block")
         if visibility:
             return replace(function, container_info=info, visibility=visibility)
@@ -125,7 +127,9 @@ def _view(data: bytes, tree: Node, kinds: dict[str, str], crate: str) -> View:
             else:
                 text[span.start] = ord(" " if name == "crate" else prefix)
         stack.extend(node.children)
-    return View(bytes(text), crate, prefix, tuple(kinds), tuple(repeated), tuple(visibilities))
+    return View(
+        bytes(text), tree.start_byte, crate, prefix, tuple(kinds), tuple(repeated), tuple(visibilities)
+    )
 
 
 def _blank(text: bytearray, span: Span) -> None:

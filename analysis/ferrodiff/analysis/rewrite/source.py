@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ferrodiff.analysis.document import analyse
+from ferrodiff.analysis.expansion import IMPLS, Expansion, expand
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.rewrite.body import Place, Plan, Refused, attributes, body, plan
 from ferrodiff.analysis.rewrite.crate import autodiff_edits, forbid_edits
@@ -52,6 +54,8 @@ class Rewritten:
     """What differs from the annotated source in a way that may surprise (`const` or `forbid` dropped)."""
     refused: tuple[Note, ...] = ()
     """Annotations for which no derivative was generated, with the reason."""
+    shared: frozenset[int] = frozenset()
+    """Numbers of parameters of derivatives in macros: these refer to the helper module of the crate's root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,24 @@ class Generated:
     plan: Plan
     derivative: Derivative
     text: str
+    after: int | None = None
+    """For what the call of a macro makes: the offset after that call, or after the impl around it."""
 
 
 class Rewriter:
-    def __init__(self, text: str, *, shadow_checks: bool, path: str, view: View | None = None) -> None:
-        """`view`: the text is that of one macro's tokens."""
+    def __init__(
+        self,
+        text: str,
+        *,
+        shadow_checks: bool,
+        path: str,
+        view: View | None = None,
+        in_impls: frozenset[bool] = frozenset(),
+    ) -> None:
+        """`view`: the text is that of one macro's tokens, `in_impls`: whether its calls stand in an impl."""
         self.analysis = analyse(text)
         self.view = view
+        self.in_impls = in_impls
         self.source: SourceText = self.analysis.source
         self.data = self.source.data
         self.root = self.analysis.tree.root_node
@@ -83,7 +98,9 @@ class Rewriter:
     def run(self) -> None:
         self.edits += autodiff_edits(self.data, self.root)
         for function in self.analysis.functions:
-            self._function(function if self.view is None else self.view.adapted(function))
+            self._function(
+                function if self.view is None else self.view.adapted(function, self.in_impls == {True})
+            )
         for view in views(self.data, self.root):
             self._macro(view)
         if self.generated and self.view is None:
@@ -95,7 +112,8 @@ class Rewriter:
 
     def _macro(self, view: View) -> None:
         """Takes over what is found in a macro's tokens."""
-        inner = Rewriter(decode(view.data), shadow_checks=self.shadow_checks, path=self.path, view=view)
+        text, in_impls = decode(view.data), self._places_of_calls.get(view.start, frozenset())
+        inner = Rewriter(text, shadow_checks=self.shadow_checks, path=self.path, view=view, in_impls=in_impls)
         inner.aliases |= self.aliases
         inner.lints = self.lints
         inner.run()
@@ -103,6 +121,20 @@ class Rewriter:
         self.generated += inner.generated
         self.notes += inner.notes
         self.refused += inner.refused
+
+    @cached_property
+    def expansion(self) -> Expansion | None:
+        return expand(self.data)
+
+    @cached_property
+    def _places_of_calls(self) -> dict[int, frozenset[bool]]:
+        """Whether what a macro's rule makes lands in an impl, for the calls in this file."""
+        places: dict[int, frozenset[bool]] = {}
+        for made in self.expansion.made() if self.expansion is not None else ():
+            own = made.function.container_info.kind in IMPLS and not made.in_impl_of_call
+            if not own:
+                places[made.rule] = places.get(made.rule, frozenset()) | {made.in_impl_of_call}
+        return places
 
     def place(self, offset: int) -> Place:
         line, column = self.source.line_col(offset)
@@ -189,6 +221,8 @@ class Rewriter:
         try:
             if self.view is not None and self.view.hides(function):
                 raise Refused("a macro's repetition in an annotated signature; write the function out")
+            if len(self.in_impls) > 1 and function.container_info.kind == "block":
+                raise Refused("its macro is called inside and outside of an impl; use a macro for each")
             made = plan(function, annotation, place, self.aliases, self.view.crate if self.view else None)
             lines = body(made, shadow_checks=self.shadow_checks)
         except Refused as error:
@@ -203,28 +237,40 @@ class Rewriter:
                 "the derivative of a `const fn` is not `const`: it runs compiled code",
                 annotation.name,
             )
-        derivative = Derivative(
-            function=function.name,
-            derivative=annotation.name or "",
-            mode=annotation.mode.value,
-            width=annotation.width,
-            line=place.line,
-            signature=signature,
-        )
+        derivative = _derivative(function, annotation, place, signature)
         generated = Generated(made, derivative, f"{attributes(made, self.lints)} {header} {lines}")
         self.generated.append(generated)
         return generated
 
+    def instances(self) -> Iterator[Generated]:
+        """The derivatives that calls of the file's own macros make; their text is the macro's."""
+        if self.expansion is None:
+            return
+        for made in self.expansion.made():
+            function, annotation = made.function, made.annotation
+            place = self.place(made.call.start)
+            try:
+                planned = plan(function, annotation, place, self.aliases)
+            except Refused:
+                continue
+            signature = derivative_signature(function, annotation).text
+            container = function.container_info
+            inside = container.kind in IMPLS
+            after = self.expansion.origin(container.scope.end) if inside else made.call.end
+            yield Generated(planned, _derivative(function, annotation, place, signature), "", after)
+
     # The whole file
 
-    def text(self, extra: Iterator[str] | tuple[str, ...] = ()) -> str:
+    @property
+    def shared(self) -> frozenset[int]:
+        """See `Rewritten.shared`."""
+        return frozenset(len(g.plan.slots) for g in self.generated if g.plan.crate is not None)
+
+    def text(self, extra: Iterable[str] = (), shared: Iterable[int] = ()) -> str:
         """The edited text with helpers, and any `extra` items, after its last line."""
         data = apply(self.data, self.edits)
-        additions = (
-            [support_module((len(g.plan.slots) for g in self.generated), self.lints)]
-            if self.generated
-            else []
-        )
+        arities = {*shared, *(len(g.plan.slots) for g in self.generated)}
+        additions = [support_module(arities, self.lints)] if arities or self.generated else []
         additions += extra
         if not additions:
             return decode(data)
@@ -232,7 +278,20 @@ class Rewriter:
         return decode(data + gap + encode("".join(additions)))
 
 
-def rewrite(text: str, *, shadow_checks: bool = True, path: str = "<file>") -> Rewritten:
+def _derivative(function: Function, annotation: Annotation, place: Place, signature: str) -> Derivative:
+    return Derivative(
+        function=function.name,
+        derivative=annotation.name or "",
+        mode=annotation.mode.value,
+        width=annotation.width,
+        line=place.line,
+        signature=signature,
+    )
+
+
+def rewrite(
+    text: str, *, shadow_checks: bool = True, path: str = "<file>", shared: Iterable[int] = ()
+) -> Rewritten:
     """The same program without annotations: plain stable Rust with every derivative written out.
 
     Each derivative has the signature rustc generates and calls a marker (`__ferrodiff_forward` or
@@ -240,14 +299,17 @@ def rewrite(text: str, *, shadow_checks: bool = True, path: str = "<file>") -> R
     text without autodiff is returned as it is. `path` is what messages call the file.
 
     With `shadow_checks`, a slice or `Vec` shadow that is shorter than its primal panics at entry.
+    `shared` are the other files' (see `Rewritten.shared`); where there are some, the text gets the helper module.
     """
-    if "autodiff" not in text:
+    shared = frozenset(shared)
+    if "autodiff" not in text and not shared:
         return Rewritten(text)
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
     return Rewritten(
-        work.text() if work.edits else text,
+        work.text(shared=shared) if work.edits or shared else text,
         tuple(sorted((g.derivative for g in work.generated), key=lambda d: d.line)),
         tuple(work.notes),
         tuple(work.refused),
+        work.shared,
     )

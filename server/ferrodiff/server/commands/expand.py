@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
+from ferrodiff.analysis.expansion import expand
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.server.errors import EXIT_PROBLEMS
 from ferrodiff.server.paths import read_source, require_file, shown_name
 from ferrodiff.server.problems import message_of, severity
 from ferrodiff.server.render import render, use_colour
+
+UNUSED = " outside of macros; those of a macro are shown where the file that defines it calls it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,17 +53,34 @@ def run(options: argparse.Namespace) -> int:
 
 def generated(analysis: FileAnalysis) -> list[dict[str, object]]:
     """One object per derivative; `line` is 1-based and the annotation's."""
-    return [
-        {
-            "function": function.name,
-            "derivative": annotation.name,
-            "mode": annotation.mode.value,
-            "width": annotation.width,
-            "line": analysis.source.line_col(annotation.span.start)[0] + 1,
-            "signature": derivative_signature(function, annotation).text,
-        }
+    written = [
+        _entry(function, annotation, analysis.source.line_of(annotation.span.start) + 1)
         for function, annotation in expandable(analysis)
     ]
+    return sorted([*written, *made_by_macros(analysis)], key=lambda item: int(str(item["line"])))
+
+
+def made_by_macros(analysis: FileAnalysis) -> Iterator[dict[str, object]]:
+    """What calls of the file's own macros make; `line` is the call's, and `macro` its name."""
+    expansion = expand(analysis.source.data)
+    if expansion is None:
+        return
+    good = [annotation for _, annotation in expandable(expansion.analysis)]
+    for made in expansion.made():
+        if made.annotation in good:
+            line = analysis.source.line_of(made.call.start) + 1
+            yield {**_entry(made.function, made.annotation, line), "macro": made.macro}
+
+
+def _entry(function: Function, annotation: Annotation, line: int) -> dict[str, object]:
+    return {
+        "function": function.name,
+        "derivative": annotation.name,
+        "mode": annotation.mode.value,
+        "width": annotation.width,
+        "line": line,
+        "signature": derivative_signature(function, annotation).text,
+    }
 
 
 def expandable(analysis: FileAnalysis) -> list[tuple[Function, Annotation]]:
@@ -84,10 +105,12 @@ def expandable(analysis: FileAnalysis) -> list[tuple[Function, Annotation]]:
 def _print_signatures(analysis: FileAnalysis, name: str) -> None:
     items = generated(analysis)
     if not items and not any(function.annotations for function in analysis.functions):
-        print(f"// {name}: no autodiff annotations")
+        unused = "autodiff_" in analysis.source.text and "macro_rules" in analysis.source.text
+        print(f"// {name}: no autodiff annotations{UNUSED if unused else ''}")
     for number, item in enumerate(items):
         width = f", width {item['width']}" if item["width"] != 1 else ""
         if number:
             print()
-        print(f"// {name}:{item['line']}: {item['mode']} derivative of `{item['function']}`{width}")
+        macro = f", made by `{item['macro']}!`" if "macro" in item else ""
+        print(f"// {name}:{item['line']}: {item['mode']} derivative of `{item['function']}`{width}{macro}")
         print(item["signature"])

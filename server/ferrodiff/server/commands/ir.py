@@ -16,7 +16,7 @@ from ferrodiff.server.commands.compiling import (
 from ferrodiff.server.compile import tape
 from ferrodiff.server.compile.crate import Crate
 from ferrodiff.server.compile.listing import readable
-from ferrodiff.server.compile.names import find_annotation
+from ferrodiff.server.compile.names import find_derivative
 from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     require_file(options.file)
     settings = dataclasses.replace(build_options(options, "llvm-ir"), keep_unused=True)
     crate = load(options.file, settings, unsaved_text(options))
-    found = find_annotation(crate, options.derivative)
+    found = find_derivative(crate.files, options.derivative, (*crate.manifest.cfgs, *settings.cfgs))
     with progress_display() as progress:
         native = stages(
             crate,
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             only_primal=options.stage == "primal" and not options.report and not options.asm,
         )
     if options.report:
-        return _report(native.derivatives, options.derivative, crate, options.json)
+        return _report(native.derivatives, found.name, crate, options.json)
     if options.asm:
         print(native.assembly())
         return 0
@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
     if options.module:
         print(text)
         return 0
-    name = found.function.bare_name if options.stage == "primal" else options.derivative
-    functions = _functions(text, name, native.derivatives, options.derivative, options.stage)
+    name = found.function.bare_name if options.stage == "primal" else found.name
+    functions = _functions(text, name, native.derivatives, found.name, options.stage)
     if options.raw:
         body = "\n\n".join(functions)
         print(f"{body}\n\n{attribute_groups(text, body)}".rstrip())

@@ -68,7 +68,7 @@ def as_json(prepared: Prepared, report: Report) -> dict[str, object]:
         "mode": annotation.mode.value,
         "width": annotation.width,
         "file": prepared.found.file.name,
-        "line": prepared.found.file.source.line_of(annotation.span.start) + 1,
+        "line": prepared.found.line,
         "inputs": [
             {"name": item.name, "expression": item.expression, "origin": item.origin}
             for item in prepared.crate.inputs

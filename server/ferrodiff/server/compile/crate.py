@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.compile.manifest import Manifest, manifest_of
+from ferrodiff.server.compile.names import Found, find_derivative
+from ferrodiff.server.compile.sources import SourceFile, read_sources
 from ferrodiff.server.errors import Failure, Reported
-from ferrodiff.server.paths import STANDARD_INPUT, read_source
 from ferrodiff.server.problems import message_of, severity
 from ferrodiff.server.render import Message, Place, render
 
@@ -30,34 +31,23 @@ WORKSPACE = "/ferrodiff-workspace"
 the cache's key, does not depend on the folder."""
 
 _INCLUDE = re.compile(r'\b(include(?:_str|_bytes)?!\s*[(\[{]\s*)"((?:[^"\\\n]|\\.)+)"')
-_FILE_MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
-_PATH_ATTRIBUTE = re.compile(r'#\s*\[\s*path\s*=\s*"((?:[^"\\]|\\.)*)"\s*\]')
-_EDITION = re.compile(r'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """One file of the program. `name` is what messages call it, `target` where its rewritten text goes."""
-
-    path: Path
-    name: str
-    target: str
-    analysis: FileAnalysis
-    rewritten: str
-
-    @property
-    def source(self) -> SourceText:
-        return self.analysis.source
 
 
 @dataclass(slots=True)
 class Crate:
     """A root file and the file modules below it."""
 
-    root: SourceFile
-    files: list[SourceFile] = field(default_factory=list)
+    files: list[SourceFile]
+    """The root comes first."""
+    manifest: Manifest = field(default_factory=Manifest)
+    found: Found | None = None
+    """For a driven program: the derivative."""
     inputs: tuple[Input, ...] = ()
     """For a driven program: what the derivative is called with."""
+
+    @property
+    def root(self) -> SourceFile:
+        return self.files[0]
 
     @property
     def has_main(self) -> bool:
@@ -129,59 +119,46 @@ class Drive:
 
 
 def load_crate(
-    path: str, *, shadow_checks: bool = True, text: str | None = None, drive: Drive | None = None
+    path: str,
+    *,
+    shadow_checks: bool = True,
+    text: str | None = None,
+    drive: Drive | None = None,
+    cfgs: Sequence[str] = (),
 ) -> Crate:
     """Reads and rewrites a program.
 
     `path` is the root file as the user named it; `text` replaces its contents (an unsaved buffer).
     With `drive` the program calls one derivative instead of its own `main`, and errors in other
-    annotations do not matter.
+    annotations do not matter; of several of that name, `cfgs` (rustc's `--cfg`) decide.
     Raises `Failure` for unreadable files and `Reported` when annotations have errors.
     """
-    loader = _Loader(path, shadow_checks, drive)
-    root = loader.load_root(text)
-    _refuse_errors(loader.files, drive)
+    crate = Crate(read_sources(path, text), manifest_of(path))
+    if drive is not None:
+        crate.found = find_derivative(crate.files, drive.derivative, (*crate.manifest.cfgs, *cfgs))
+    _refuse_errors(crate)
+    refused = _Rewriting(crate, shadow_checks, drive).run()
     if drive is None:
-        _refuse_rewriting(loader.refused)
-    return Crate(root, loader.files, loader.inputs)
+        _refuse_rewriting(refused)
+    return crate
 
 
-def detect_edition(path: str) -> str | None:
-    """The edition of the nearest `Cargo.toml` above the file, None when there is none."""
-    if path == STANDARD_INPUT:
-        return None
-    for folder in Path(path).resolve().parents:
-        manifest = folder / "Cargo.toml"
-        if manifest.is_file():
-            try:
-                found = _EDITION.search(manifest.read_text("utf-8", "replace"))
-            except OSError:
-                return None
-            return found.group(1) if found else None
-    return None
-
-
-def _refuse_errors(files: list[SourceFile], drive: Drive | None) -> None:
+def _refuse_errors(crate: Crate) -> None:
     blocks = [
         render(message_of(file.name, file.source, item))
-        for file in files
+        for file in crate.files
         for item in file.analysis.diagnostics
-        if severity(item) == "error" and (drive is None or _concerns(file, item.span, drive))
+        if severity(item) == "error" and (crate.found is None or _concerns(file, item.span, crate.found))
     ]
     if blocks:
         raise Reported("\n\n".join(blocks))
 
 
-def _concerns(file: SourceFile, span: Span, drive: Drive) -> bool:
+def _concerns(file: SourceFile, span: Span, found: Found) -> bool:
     """Whether a place is in the function, or the annotation, of the derivative that is driven."""
-    name = drive.derivative.rpartition("::")[2]
-    for function in file.analysis.functions:
-        for annotation in function.annotations:
-            if annotation.name == name and (
-                annotation.span.covers(span) or function.item_text_span.covers(span)
-            ):
-                return True
-    return False
+    if file is not found.file or found.macro is not None:
+        return False
+    return found.annotation.span.covers(span) or found.function.item_text_span.covers(span)
 
 
 def _refuse_rewriting(refused: list[tuple[str, SourceText, Note]]) -> None:
@@ -195,82 +172,73 @@ def _refuse_rewriting(refused: list[tuple[str, SourceText, Note]]) -> None:
         raise Reported("\n\n".join(blocks))
 
 
-class _Loader:
-    def __init__(self, path: str, shadow_checks: bool, drive: Drive | None) -> None:
-        self.argument = path
-        self.drive = drive
-        self.inputs: tuple[Input, ...] = ()
+class _Rewriting:
+    """Writes every file's text anew, each referring to the others by their new places."""
+
+    def __init__(self, crate: Crate, shadow_checks: bool, drive: Drive | None) -> None:
+        self.crate = crate
         self.shadow_checks = shadow_checks
-        self.files: list[SourceFile] = []
+        self.drive = drive
         self.refused: list[tuple[str, SourceText, Note]] = []
-        self.root_folder = Path.cwd() if path == STANDARD_INPUT else Path(path).resolve().parent
-        self.shown_folder = "" if path == STANDARD_INPUT else os.path.dirname(path)
-        self.loading: set[Path] = set()
+        self.shared: set[int] = set()
+        """For how many parameters the root's helper module has to be there: macros of any file refer to it."""
 
-    def load_root(self, text: str | None) -> SourceFile:
-        if self.argument == STANDARD_INPUT:
-            name, path = "stdin.rs", self.root_folder / "stdin.rs"
-        else:
-            name, path = self.argument, Path(self.argument).resolve()
-        contents = read_source(self.argument) if text is None else text
-        return self._load(path, name, contents, owns_folder=True)
+    def run(self) -> list[tuple[str, SourceText, Note]]:
+        """Returns the annotations for which there is no derivative. The root comes last: see `shared`."""
+        for file in reversed(self.crate.files):
+            text = self._rewrite(file)
+            file.rewritten = self._link_modules(file, _absolute_includes(text, file.path.parent))
+        return self.refused
 
-    def _load(self, path: Path, name: str, text: str, owns_folder: bool) -> SourceFile:
-        self.loading.add(path)
-        analysis = analyse(text)
-        position = len(self.files)
-        rewritten = self._rewrite(analysis, text, name)
-        rewritten = _INCLUDE.sub(lambda match: _absolute_include(match, path.parent), rewritten)
-        if _FILE_MODULE.search(rewritten):
-            rewritten = self._link_modules(rewritten, path, owns_folder)
-        file = SourceFile(path, name, self._target(path), analysis, rewritten)
-        self.files.insert(position, file)
-        self.loading.discard(path)
-        return file
-
-    def _rewrite(self, analysis: FileAnalysis, text: str, name: str) -> str:
-        if self.drive is not None and not self.files:
-            return self._driven(self.drive, text, name)
-        if not any(function.annotations for function in analysis.functions) and "autodiff" not in text:
+    def _rewrite(self, file: SourceFile) -> str:
+        found, text = self.crate.found, file.source.text
+        is_root = file is self.crate.root
+        if self.drive is not None and found is not None and (is_root or file is found.file):
+            return self._driven(file, self.drive, found)
+        if "autodiff" not in text and not (is_root and self.shared):
             return text
         from ferrodiff.analysis.rewrite import rewrite
 
-        result = rewrite(text, shadow_checks=self.shadow_checks, path=name)
-        self.refused += [(name, analysis.source, note) for note in result.refused]
+        shared = self.shared if is_root else ()
+        result = rewrite(text, shadow_checks=self.shadow_checks, path=file.name, shared=shared)
+        self.refused += [(file.name, file.source, note) for note in result.refused]
+        self.shared |= result.shared
         return result.text
 
-    def _driven(self, drive: Drive, text: str, name: str) -> str:
-        from ferrodiff.analysis.rewrite import NoDriver, driver, gradient_check
+    def _driven(self, file: SourceFile, drive: Drive, found: Found) -> str:
+        from ferrodiff.analysis.rewrite import NoDriver, driver, gradient_check, starter
 
+        text = file.source.text
+        is_root = file is self.crate.root
+        if file is not found.file:
+            return starter(text, shadow_checks=self.shadow_checks, path=file.name, shared=self.shared)
         try:
             make = gradient_check if drive.check else driver
-            result = make(text, drive.derivative, drive.inputs, shadow_checks=self.shadow_checks, path=name)
+            result = make(
+                text,
+                found.name,
+                drive.inputs,
+                line=found.line,
+                starts=is_root,
+                shadow_checks=self.shadow_checks,
+                path=file.name,
+                shared=self.shared if is_root else (),
+            )
         except NoDriver as problem:
             raise Failure(str(problem), help=problem.help, exit_code=1) from problem
-        self.inputs = result.inputs
+        self.crate.inputs = result.inputs
+        self.shared |= result.shared
         return result.text
 
-    def _target(self, path: Path) -> str:
-        relative = os.path.relpath(path, self.root_folder)
-        return relative if not relative.startswith("..") else "outside/" + relative.replace("../", "up/")
-
-    def _shown(self, path: Path) -> str:
-        return os.path.normpath(os.path.join(self.shown_folder, os.path.relpath(path, self.root_folder)))
-
-    def _link_modules(self, text: str, path: Path, owns_folder: bool) -> str:
+    def _link_modules(self, file: SourceFile, text: str) -> str:
         """Gives every `mod x;` a `#[path]` to its rewritten file."""
         data = text.encode("utf-8", "surrogatepass")
-        home = path.parent if owns_folder else path.parent / path.stem
+        targets = {other.path: other.target for other in self.crate.files if other is not self.crate.root}
         edits: list[tuple[int, int, bytes]] = []
-        for item in _file_modules(data):
-            found = item.resolve(path.parent, home)
-            if found is None or found in self.loading:
+        for item, path in file.file_modules(data):
+            if path not in targets:
                 continue
-            owns = item.explicit is not None or found.name == "mod.rs"
-            shown = self._shown(found)
-            loaded = self._load(found, shown, read_source(found), owns)
-            target = f"{WORKSPACE}/{loaded.target}"
-            attribute = f'#[path = "{_escape(target)}"] '.encode()
+            attribute = f'#[path = "{_escape(f"{WORKSPACE}/{targets[path]}")}"] '.encode()
             if item.explicit is not None and item.attribute is not None:
                 edits.append((item.attribute.start, item.attribute.end, attribute.rstrip()))
             else:
@@ -280,63 +248,8 @@ class _Loader:
         return data.decode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True, slots=True)
-class _FileModule:
-    """A `mod name;` item. `nest` are the inline modules around it."""
-
-    name: str
-    start: int
-    nest: tuple[str, ...]
-    explicit: str | None
-    attribute: Span | None
-
-    def resolve(self, folder: Path, home: Path) -> Path | None:
-        """The module's file by rustc's rules; None when there is none."""
-        if self.explicit is not None:
-            base = folder if not self.nest else home.joinpath(*self.nest)
-            candidates = [base / self.explicit]
-        else:
-            base = home.joinpath(*self.nest)
-            candidates = [base / f"{self.name}.rs", base / self.name / "mod.rs"]
-        for candidate in candidates:
-            if candidate.is_file():
-                return candidate.resolve()
-        return None
-
-
-def _file_modules(data: bytes) -> Iterator[_FileModule]:
-    import tree_sitter_rust
-    from tree_sitter import Language, Node, Parser
-
-    tree = Parser(Language(tree_sitter_rust.language())).parse(data)
-
-    def visit(node: Node, nest: tuple[str, ...]) -> Iterator[_FileModule]:
-        attributes: list[Node] = []
-        for child in node.named_children:
-            if child.type == "attribute_item":
-                attributes.append(child)
-                continue
-            if child.type in ("line_comment", "block_comment"):
-                continue
-            if child.type == "mod_item":
-                yield from module(child, nest, attributes)
-            attributes = []
-
-    def module(node: Node, nest: tuple[str, ...], attributes: list[Node]) -> Iterator[_FileModule]:
-        name_node = node.child_by_field_name("name")
-        name = (name_node.text or b"").decode("utf-8", "replace").removeprefix("r#") if name_node else ""
-        body = node.child_by_field_name("body")
-        if body is not None:
-            yield from visit(body, (*nest, name))
-            return
-        explicit, span = None, None
-        for attribute in attributes:
-            match = _PATH_ATTRIBUTE.fullmatch((attribute.text or b"").decode("utf-8", "replace"))
-            if match:
-                explicit, span = match.group(1), Span(attribute.start_byte, attribute.end_byte)
-        yield _FileModule(name, node.start_byte, nest, explicit, span)
-
-    yield from visit(tree.root_node, ())
+def _absolute_includes(text: str, folder: Path) -> str:
+    return _INCLUDE.sub(lambda match: _absolute_include(match, folder), text)
 
 
 def _absolute_include(match: re.Match[str], folder: Path) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 from ferrodiff.server import worker
 from ferrodiff.server.cache import Cache, Entry, key_of
-from ferrodiff.server.compile.crate import Crate, Drive, detect_edition, load_crate
-from ferrodiff.server.compile.names import Found, find_annotation
+from ferrodiff.server.compile.crate import Crate, Drive, load_crate
+from ferrodiff.server.compile.names import Found
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.compile.pipeline import Progress, build_crate, silent, workspace
 from ferrodiff.server.toolchain import Toolchain, find_toolchain
@@ -81,11 +81,15 @@ def prepare(
     """
     chosen = options or BuildOptions()
     crate = load_crate(
-        path, shadow_checks=chosen.shadow_checks, text=text, drive=Drive(derivative, inputs or {}, check)
+        path,
+        shadow_checks=chosen.shadow_checks,
+        text=text,
+        drive=Drive(derivative, inputs or {}, check),
+        cfgs=chosen.cfgs,
     )
-    found = find_annotation(crate, derivative.rpartition("::")[2])
+    assert crate.found is not None
     toolchain = find_toolchain(chosen.toolchain)
-    return Prepared(path, crate, found, chosen, toolchain, _key(crate, path, chosen, toolchain))
+    return Prepared(path, crate, crate.found, chosen, toolchain, _key(crate, chosen, toolchain))
 
 
 def cached(prepared: Prepared, cache: Cache | None = None) -> Entry | None:
@@ -164,12 +168,12 @@ def _value(line: str) -> Value | None:
         return None
 
 
-def _key(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain) -> str:
+def _key(crate: Crate, options: BuildOptions, toolchain: Toolchain) -> str:
     parts = {f"file {file.target}": file.rewritten for file in crate.files}
     parts |= {
         "name": crate.root.name,
         "options": options.key(),
-        "edition": detect_edition(path) or "",
+        "manifest": repr(crate.manifest),
         "toolchain": toolchain.identity,
         "fingerprint": fingerprint(),
     }

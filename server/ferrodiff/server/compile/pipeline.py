@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferrodiff.server import archive, link
-from ferrodiff.server.compile.crate import Crate, detect_edition, load_crate, require_text
+from ferrodiff.server.compile.crate import Crate, load_crate, require_text
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.compile.rustc import Compiled, compile_crate, crate_name
 from ferrodiff.server.errors import Failure
@@ -131,9 +131,7 @@ def _rustc(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain,
         warm_up(differentiating=crate.annotated)
 
     crate.write(work / "source")
-    return compile_crate(
-        crate, options, toolchain, work, edition=detect_edition(path), meanwhile=load_backend
-    )
+    return compile_crate(crate, options, toolchain, work, meanwhile=load_backend)
 
 
 def differentiate(

@@ -61,13 +61,13 @@ def compile_crate(
     toolchain: Toolchain,
     work: Path,
     *,
-    edition: str | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Compiled:
     """Runs rustc on the crate's rewritten files in `work/source`; `meanwhile` is called while it runs.
 
     Raises `Reported` with rustc's own errors, placed in the user's files.
     """
+    edition = crate.manifest.edition
     chosen = options.edition or edition or DEFAULT_EDITION
     try:
         return _compile(crate, options, toolchain, work, chosen, meanwhile)
@@ -100,7 +100,8 @@ def _compile(
     output = work / "out" / name
     output.parent.mkdir(exist_ok=True)
     command = [*_command(crate, options, toolchain, work, edition, output), f"-Clinker={recorder}"]
-    environment = dict(os.environ, FERRODIFF_LINK=str(folder), TMPDIR=str(output.parent))
+    environment = {**os.environ, **crate.manifest.environment()}
+    environment |= {"FERRODIFF_LINK": str(folder), "TMPDIR": str(output.parent)}
     environment.pop("RUSTC_WORKSPACE_WRAPPER", None)
     code, stderr = _run(command, environment, meanwhile)
     errors, warnings = _diagnostics(stderr, crate)
@@ -127,7 +128,7 @@ def _command(
         command.append("-Clink-dead-code")
     command += ["--remap-path-prefix", f"{work / 'source'}={_shown_folder(crate)}"]
     command += ["--error-format=json"]
-    for cfg in options.cfgs:
+    for cfg in (*crate.manifest.cfgs, *options.cfgs):
         command += ["--cfg", cfg]
     return command
 
