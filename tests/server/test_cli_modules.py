@@ -158,3 +158,18 @@ def test_a_macro_that_is_called_in_impls(folder: Path, capsys: pytest.CaptureFix
     (folder / "main.rs").write_text(text)
     assert main(["build", "main.rs", "-o", "out"]) == 1
     assert "called inside and outside of an impl" in capsys.readouterr().err
+
+
+def test_an_annotation_in_a_macro_is_checked_where_the_macro_is_called(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "deep/inner.rs"]) == 0
+    assert capsys.readouterr().out == "1 annotation in 1 file: no problems\n"
+    (folder / "wrong.rs").write_text(INNER.replace("Dual, Dual", "Dual"))
+    for command in (["check"], ["expand"], ["build", "--emit", "obj"], ["run", "--json"]):
+        words = [command[0], "wrong.rs", *(["d_square"] if command[0] == "run" else []), *command[1:]]
+        assert main(words) == 1
+        captured = capsys.readouterr()
+        shown = captured.out + captured.err
+        assert "error[FD005]: expected 2 activities, but found 1\n --> wrong.rs:7:1\n" in shown
+        assert "in what `half!` makes of this call" in shown

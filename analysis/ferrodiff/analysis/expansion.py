@@ -90,6 +90,11 @@ class Expansion:
         """The offset in the file; in an expansion, where the call starts."""
         return _part(self.parts, offset).origin_of(offset)
 
+    def call_at(self, offset: int) -> tuple[str, Span] | None:
+        """The macro and the call that an offset of the expanded text comes from."""
+        part = _part(self.parts, offset)
+        return (part.macro, part.call) if part.call is not None else None
+
     def made(self) -> Iterator[Made]:
         """The derivatives that only the expansion has."""
         for function in self.analysis.functions:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ferrodiff.analysis.expansion import Expansion, expand
 from ferrodiff.server.render import Message, Place
 
 if TYPE_CHECKING:
     from ferrodiff.analysis.diagnostics import Diagnostic
+    from ferrodiff.analysis.document import FileAnalysis
     from ferrodiff.analysis.text import SourceText
+
+
+def problems(analysis: FileAnalysis) -> list[Diagnostic]:
+    """A file's diagnostics in order, with those of what its own macros make, which stand at the macros' calls."""
+    expansion = expand(analysis.source.data)
+    if expansion is None:
+        return list(analysis.diagnostics)
+    made = dict.fromkeys(_of_macros(expansion))
+    return sorted([*analysis.diagnostics, *made], key=lambda item: item.span.start)
+
+
+def _of_macros(expansion: Expansion) -> Iterator[Diagnostic]:
+    for item in expansion.analysis.diagnostics:
+        made = expansion.call_at(item.span.start)
+        if made is not None and severity(item) in ("error", "warning"):
+            macro, call = made
+            note = f"in what `{macro}!` makes of this call"
+            yield replace(item, span=call, related=(), fixes=(), notes=(*item.notes, note))
 
 
 def severity(diagnostic: Diagnostic) -> str:

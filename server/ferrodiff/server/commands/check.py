@@ -11,10 +11,11 @@ from typing import Any
 from ferrodiff.analysis.diagnostics import Diagnostic, Rule
 from ferrodiff.analysis.diagnostics import codes as rule_table
 from ferrodiff.analysis.document import FileAnalysis, analyse
+from ferrodiff.analysis.expansion import expand
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.errors import EXIT_PROBLEMS, EXIT_USAGE, Failure
 from ferrodiff.server.paths import read_source, rust_files, shown_name
-from ferrodiff.server.problems import message_of, severity
+from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import render, use_colour
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -27,6 +28,8 @@ class Checked:
 
     name: str
     analysis: FileAnalysis
+    diagnostics: list[Diagnostic]
+    annotations: int
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         print(failure.render(options.verbose), file=sys.stderr)
     if failures:
         return EXIT_USAGE
-    errors = any(severity(d) == "error" for file in checked for d in file.analysis.diagnostics)
+    errors = any(severity(d) == "error" for file in checked for d in file.diagnostics)
     return EXIT_PROBLEMS if errors else 0
 
 
@@ -69,22 +72,30 @@ def _check_all(arguments: list[str]) -> tuple[list[Checked], list[Failure]]:
             if name in checked:
                 continue
             try:
-                checked[name] = Checked(shown_name(name), analyse(read_source(name)))
+                checked[name] = _check(shown_name(name), read_source(name))
             except Failure as failure:
                 failures.append(failure)
     return list(checked.values()), failures
+
+
+def _check(name: str, text: str) -> Checked:
+    analysis = analyse(text)
+    expansion = expand(analysis.source.data)
+    made = sum(1 for _ in expansion.made()) if expansion is not None else 0
+    written = sum(len(function.annotations) for function in analysis.functions)
+    return Checked(name, analysis, problems(analysis), written + made)
 
 
 def _text(checked: list[Checked], colour: bool) -> str:
     blocks = []
     counts = {"error": 0, "warning": 0}
     for file in checked:
-        for diagnostic in file.analysis.diagnostics:
+        for diagnostic in file.diagnostics:
             level = severity(diagnostic)
             counts[level] = counts.get(level, 0) + 1
             blocks.append(render(message_of(file.name, file.analysis.source, diagnostic), colour))
             blocks.append("")
-    annotations = sum(len(function.annotations) for file in checked for function in file.analysis.functions)
+    annotations = sum(file.annotations for file in checked)
     found = ", ".join(_count(counts[level], level) for level in ("error", "warning") if counts[level])
     scope = f"{_count(annotations, 'annotation')} in {_count(len(checked), 'file')}"
     if checked:
@@ -104,7 +115,7 @@ def _region(source: SourceText, span: Span, encoding: str) -> dict[str, int]:
 
 
 def _json(checked: list[Checked]) -> str:
-    items = [_json_item(file, diagnostic) for file in checked for diagnostic in file.analysis.diagnostics]
+    items = [_json_item(file, diagnostic) for file in checked for diagnostic in file.diagnostics]
     return json.dumps(items, indent=2, ensure_ascii=False)
 
 
@@ -139,7 +150,7 @@ def _json_place(source: SourceText, span: Span) -> dict[str, Any]:
 def _sarif(checked: list[Checked]) -> str:
     from ferrodiff.server.version import version
 
-    results = [_sarif_result(file, d) for file in checked for d in file.analysis.diagnostics]
+    results = [_sarif_result(file, d) for file in checked for d in file.diagnostics]
     codes = sorted({str(result["ruleId"]) for result in results})
     rules = rule_table()
     driver = {
@@ -232,7 +243,7 @@ def _uri(name: str) -> str:
 def _github(checked: list[Checked]) -> str:
     lines = []
     for file in checked:
-        for diagnostic in file.analysis.diagnostics:
+        for diagnostic in file.diagnostics:
             level = severity(diagnostic)
             kind = level if level in ("error", "warning") else "notice"
             where = _region(file.analysis.source, diagnostic.span, "utf-32")

@@ -13,7 +13,7 @@ from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.signature import derivative_signature
 from ferrodiff.server.errors import EXIT_PROBLEMS
 from ferrodiff.server.paths import read_source, require_file, shown_name
-from ferrodiff.server.problems import message_of, severity
+from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import render, use_colour
 
 UNUSED = " outside of macros; those of a macro are shown where the file that defines it calls it"
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     name = shown_name(options.file)
     text = read_source(options.file)
     analysis = analyse(text)
-    errors = [item for item in analysis.diagnostics if severity(item) == "error"]
+    errors = [item for item in problems(analysis) if severity(item) == "error"]
     if options.source:
         from ferrodiff.analysis.rewrite import rewrite
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.json:
         print(json.dumps(generated(analysis), indent=2, ensure_ascii=False))
     else:
-        _print_signatures(analysis, name)
+        _print_signatures(analysis, name, bool(errors))
     sys.stdout.flush()
     colour = use_colour(sys.stderr)
     for item in errors:
@@ -102,9 +102,9 @@ def expandable(analysis: FileAnalysis) -> list[tuple[Function, Annotation]]:
     return pairs
 
 
-def _print_signatures(analysis: FileAnalysis, name: str) -> None:
+def _print_signatures(analysis: FileAnalysis, name: str, broken: bool) -> None:
     items = generated(analysis)
-    if not items and not any(function.annotations for function in analysis.functions):
+    if not items and not any(function.annotations for function in analysis.functions) and not broken:
         unused = "autodiff_" in analysis.source.text and "macro_rules" in analysis.source.text
         print(f"// {name}: no autodiff annotations{UNUSED if unused else ''}")
     for number, item in enumerate(items):

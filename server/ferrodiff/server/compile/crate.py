@@ -20,7 +20,7 @@ from ferrodiff.server.compile.manifest import Manifest, manifest_of
 from ferrodiff.server.compile.names import Found, find_derivative
 from ferrodiff.server.compile.sources import SourceFile, read_sources
 from ferrodiff.server.errors import Failure, Reported
-from ferrodiff.server.problems import message_of, severity
+from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import Message, Place, render
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _refuse_errors(crate: Crate) -> None:
     blocks = [
         render(message_of(file.name, file.source, item))
         for file in crate.files
-        for item in file.analysis.diagnostics
+        for item in problems(file.analysis)
         if severity(item) == "error" and (crate.found is None or _concerns(file, item.span, crate.found))
     ]
     if blocks:
@@ -156,8 +156,10 @@ def _refuse_errors(crate: Crate) -> None:
 
 def _concerns(file: SourceFile, span: Span, found: Found) -> bool:
     """Whether a place is in the function, or the annotation, of the derivative that is driven."""
-    if file is not found.file or found.macro is not None:
+    if file is not found.file:
         return False
+    if found.macro is not None:
+        return file.source.line_of(span.start) + 1 == found.line
     return found.annotation.span.covers(span) or found.function.item_text_span.covers(span)
 
 
