@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from ferrodiff.adcore.facts.words import is_float_word, looks_like_float
 from ferrodiff.adcore.forward.context import Context
+from ferrodiff.adcore.forward.images import image_of
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import ConstInt, constant_number, zero
-from ferrodiff.adcore.ir.instructions import Call, Instruction
+from ferrodiff.adcore.ir.instructions import Call, Instruction, Load
 from ferrodiff.adcore.ir.types import FloatType, IntType, PointerType, Type, is_float_like
 from ferrodiff.adcore.ir.values import Argument
 
@@ -138,6 +139,10 @@ def plain_shadow(ctx: Context, value: Value, primal: Value) -> Value:
         return primal
     if value in ctx.facts.tainted and ctx.facts.tainted[value] == 2:
         raise ctx.refuse(SURGERY, value if isinstance(value, Instruction) else None, SURGERY_HELP)
+    if isinstance(value, Load):
+        image = image_of(ctx, value.pointer)
+        if image is not None:
+            return ctx.builder.load(value.type, image, value.align)
     return zero(value.type) if is_integer(ctx, value) is False else primal
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ferrodiff.adcore.forward import interleaved
 from ferrodiff.adcore.forward.context import Context, NeedsGuard
+from ferrodiff.adcore.forward.images import image_of
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.clone import SHADOW_METADATA, keep_metadata
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, constant_number, zero
@@ -19,6 +21,9 @@ from ferrodiff.adcore.stops import stop_if
 def alloca(ctx: Context, old: Alloca) -> None:
     """N zeroed shadow allocas."""
     if not ctx.is_active(old):
+        return
+    if old in ctx.interleaved:
+        interleaved.alloca(ctx, old)
         return
     size = ctx.layout.size_of(old.allocated_type)
     places: list[Value] = []
@@ -38,6 +43,9 @@ def alloca(ctx: Context, old: Alloca) -> None:
 def address(ctx: Context, old: GetElementPtr) -> None:
     """The same step from every shadow base."""
     if not ctx.is_active(old):
+        return
+    if old in ctx.interleaved:
+        interleaved.address(ctx, old)
         return
     indices = [ctx.prim(v) for v in old.operands[1:]]
     hint = f"{old.name}.s"
@@ -60,7 +68,9 @@ def load(ctx: Context, old: Load) -> None:
         return
     pointers = ctx.pointers(old.operands[0])
     with_metadata(ctx, old)
-    if old.operands[0] in ctx.facts.guarded:
+    if old.operands[0] in ctx.interleaved:
+        interleaved.load(ctx, old)
+    elif old.operands[0] in ctx.facts.guarded:
         ctx.shadow[old] = guarded_load(ctx, old, pointers)
     else:
         ctx.shadow[old] = ctx.shadows.load(old.type, pointers, old.align)
@@ -131,7 +141,9 @@ def store(ctx: Context, old: Store) -> None:
         pointers = writable(ctx, old, pointer, ctx.layout.size_of(value.type), ctx.is_active(value))
     shadow = ctx.full(value)
     with_metadata(ctx, old)
-    if shadow is None:
+    if pointer in ctx.interleaved:
+        interleaved.store(ctx, old)
+    elif shadow is None:
         for place in pointers:
             ctx.builder.store(ctx.prim(value), place, old.align)
     else:
@@ -187,7 +199,9 @@ def memory_call(ctx: Context, old: Call, new: Call) -> None:
     target = old.operands[operation.destination]
     if not ctx.is_active(target):
         return
-    if operation.source is None:
+    if interleaved.moves(ctx, old, operation):
+        interleaved.memory_call(ctx, old, new, operation)
+    elif operation.source is None:
         _fill(ctx, old, new, operation)
     else:
         _copy(ctx, old, new, operation)
@@ -229,9 +243,22 @@ def _lengths(ctx: Context, old: Call, operation: MemoryOperation) -> Sequence[Va
 
 
 def _fill(ctx: Context, old: Call, new: Call, operation: MemoryOperation) -> None:
+    assert operation.byte is not None
     targets = _targets(ctx, old, operation, False)
+    replaced: dict[int, Value] = {}
+    byte = old.operands[operation.byte]
+    if isinstance(byte, ConstInt) and _fills_floats(byte.unsigned):
+        replaced[operation.byte] = const_int(byte.type, 0)
     for place, length in zip(targets, _lengths(ctx, old, operation), strict=True):
-        _again(ctx, new, {operation.destination: place, operation.length: length})
+        _again(ctx, new, {operation.destination: place, operation.length: length, **replaced})
+
+
+def _fills_floats(byte: int) -> bool:
+    """Whether words of this byte repeated may be floats: `vec![v; n]` is a fill if the bytes of `v` are equal.
+
+    Fills by other bytes (0xFF, 1, 0x80) are of integers that have to hold in the shadow.
+    """
+    return byte & 0x7F > 0x20 and byte & 0xFF != 0xFF
 
 
 def _copy(ctx: Context, old: Call, new: Call, operation: MemoryOperation) -> None:
@@ -282,8 +309,16 @@ def _copy_inactive(ctx: Context, old: Call, new: Call, operation: MemoryOperatio
     if not ctx.signature.guard and not holds_no_address(ctx, source):
         raise NeedsGuard
     targets = _targets(ctx, old, operation, False)
+    image = image_of(ctx, source)
     for place, length in zip(targets, _lengths(ctx, old, operation), strict=True):
-        ctx.builder.memset(place, 0, length)
+        if image is None:
+            ctx.builder.memset(place, 0, length)
+        else:
+            _again(
+                ctx,
+                new,
+                {operation.destination: place, operation.source: image, operation.length: length},
+            )
 
 
 def holds_no_address(ctx: Context, source: Value) -> bool:
