@@ -172,6 +172,16 @@ class Lanes:
         """Lane k of a float of type `ty` from pointers[k] (N separate shadows)."""
         return self.pack([self.builder.load(ty, p, align) for p in pointers])
 
+    def load_together(self, ty: Type, pointer: Value, align: int | None) -> Tangent:
+        """All lanes of a float of type `ty` from one place where they lie side by side (`simd` alone)."""
+        (kind,) = self.types(ty)
+        return (self.builder.load(kind, pointer, align),)
+
+    def store_together(self, t: Tangent, pointer: Value, align: int | None) -> None:
+        """All lanes side by side (`simd` alone)."""
+        (vector,) = t
+        self.builder.store(vector, pointer, align)
+
     def store(self, t: Tangent, pointers: Sequence[Value], align: int | None) -> None:
         """Lane k of the tangent to pointers[k]."""
         for value, pointer in zip(self.unpack(t), pointers, strict=True):

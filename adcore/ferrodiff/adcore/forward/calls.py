@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ferrodiff.adcore.facts.activity import ConstRanges
 from ferrodiff.adcore.facts.callees import Callee
-from ferrodiff.adcore.forward import memory, scalars
+from ferrodiff.adcore.forward import interleaved, memory, scalars
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, NONE, Context, Signature
 from ferrodiff.adcore.forward.lost import pass_on
 from ferrodiff.adcore.ir.base import Value
@@ -134,9 +134,15 @@ def _allocation(ctx: Context, old: Call, new: Call) -> None:
     if role.out is not None:
         raise ctx.refuse("memory allocated through an out-parameter has no shadow here", old)
     if role.role is Role.DEALLOCATE:
-        _deallocate(ctx, old, new, role.pointer or 0)
+        if old.operands[role.pointer or 0] in ctx.interleaved:
+            interleaved.deallocate(ctx, old, new, role)
+        else:
+            _deallocate(ctx, old, new, role.pointer or 0)
         return
     if not ctx.is_active(old):
+        return
+    if old in ctx.interleaved:
+        interleaved.allocate(ctx, old, new, role)
         return
     places: list[Value] = []
     for lane in range(ctx.width):

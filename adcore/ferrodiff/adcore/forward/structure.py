@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrodiff.adcore.forward import interleaved
 from ferrodiff.adcore.forward.context import Context
 from ferrodiff.adcore.forward.integers import SURGERY, SURGERY_HELP
 from ferrodiff.adcore.ir.base import Value
@@ -23,6 +24,9 @@ def phi(ctx: Context, old: Phi) -> None:
     """Empty phis of the shadow; `fill_phi` gives them their sources at the end."""
     if not ctx.is_active(old) or _unwanted(ctx, old):
         return
+    if old in ctx.interleaved:
+        interleaved.phi(ctx, old)
+        return
     ctx.shadow[old] = ctx.shadows.phi(old.type, f"{old.name}.t")
 
 
@@ -34,6 +38,9 @@ def fill_phi(ctx: Context, old: Phi) -> None:
     """Give the shadow's phis their sources, written out at the end of each source block where needed."""
     made = ctx.shadow.get(old)
     if made is None:
+        return
+    if old in ctx.interleaved:
+        interleaved.fill_phi(ctx, old)
         return
     block = old.parent
     assert block is not None

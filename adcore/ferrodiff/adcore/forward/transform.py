@@ -11,6 +11,7 @@ from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
+from ferrodiff.adcore.forward.interleaved import interleaved
 from ferrodiff.adcore.forward.lost import record
 from ferrodiff.adcore.forward.recurrences import keep_recurrences
 from ferrodiff.adcore.forward.scopes import separate_lanes
@@ -89,6 +90,7 @@ class Transform:
     def run(self) -> None:
         """Blocks in an order in which definitions come before uses; then the phis' sources."""
         ctx = self.ctx
+        ctx.interleaved = interleaved(ctx)
         order = ctx.facts.cfg.order
         for block in order:
             ctx.blocks[block] = ctx.derivative.add_block(block.name)
