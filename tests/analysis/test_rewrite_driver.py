@@ -266,3 +266,35 @@ def test_slices_in_a_sample_are_slices() -> None:
 def test_a_closure_has_no_sample() -> None:
     with pytest.raises(NoDriver, match="its type `&F` is that of a function or closure"):
         driver(NESTED, "applied_vjp")
+
+
+SHAPES = """\
+struct Part { list: Vec<f64>, pair: (f64, [Vec<f64>; 2]), maybe: Option<f64>, boxed: Box<[f64]> }
+struct Whole<'a> { parts: Vec<Part>, name: &'a str }
+enum Kind { A(f64), B(Vec<f64>) }
+#[autodiff_reverse(d_part, Duplicated, Active)]
+fn part(p: &Part) -> f64 { p.list[0] }
+#[autodiff_reverse(d_whole, Duplicated, Active)]
+fn whole(w: &Whole) -> f64 { 0.0 }
+#[autodiff_reverse(d_kind, Duplicated, Active)]
+fn kind(k: &Kind) -> f64 { 0.0 }
+"""
+
+
+def test_the_shadow_of_a_given_struct_has_its_shape() -> None:
+    text = driver(SHAPES, "d_part", {"p": "make()"}).text
+    zero = "__fd_zero.next()"
+    assert (
+        f"Part {{ list: __fd_in_0.list.iter().map(|__fd_e1| {zero}).collect::<Vec<_>>(), "
+        f"pair: ({zero}, ::core::array::from_fn(|__fd_e2| "
+        f"__fd_in_0.pair.1[__fd_e2].iter().map(|__fd_e3| {zero}).collect::<Vec<_>>()), ), "
+        f"maybe: __fd_in_0.maybe.as_ref().map(|__fd_e1| {zero}), "
+        f"boxed: __fd_in_0.boxed.iter().map(|__fd_e2| {zero}).collect::<Vec<_>>().into_boxed_slice() }}"
+    ) in text
+
+
+@pytest.mark.parametrize(("derivative", "name"), [("d_whole", "w"), ("d_kind", "k")])
+def test_a_shadow_whose_shape_is_not_known_has_to_be_given(derivative: str, name: str) -> None:
+    with pytest.raises(NoDriver, match=f"no value for `d{name}_0`: its primal was given") as caught:
+        driver(SHAPES, derivative, {name: "make()"})
+    assert caught.value.help == f"give one with `--arg d{name}_0=<Rust expression>`"

@@ -41,7 +41,7 @@ _MODULE = f"""\
 #[doc(hidden)] #[allow({LINTS})]
 mod {GRADIENT_MODULE} {{
     extern crate std;
-    use std::{{boxed::Box, fmt::Write, format, println, string::String, vec::Vec}};
+    use std::{{boxed::Box, collections::{{BTreeMap, VecDeque}}, fmt::Write, format, println, string::String, vec::Vec}};
 
     /// Visits every float of a value, in memory order.
     pub trait Floats {{
@@ -65,6 +65,12 @@ mod {GRADIENT_MODULE} {{
     }}
     impl<T: Floats> Floats for Vec<T> {{
         fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ self[..].visit(f) }}
+    }}
+    impl<T: Floats> Floats for VecDeque<T> {{
+        fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ for item in self {{ item.visit(f) }} }}
+    }}
+    impl<K, T: Floats> Floats for BTreeMap<K, T> {{
+        fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ for item in self.values_mut() {{ item.visit(f) }} }}
     }}
     impl<T: Floats + ?Sized> Floats for Box<T> {{
         fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ (**self).visit(f) }}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ferrodiff.analysis.model import Activity
 from ferrodiff.analysis.rewrite.body import Plan, Slot
 from ferrodiff.analysis.rewrite.crate import walk
+from ferrodiff.analysis.rewrite.likeness import Likeness
 from ferrodiff.analysis.rewrite.samples import (
     Sampler,
     Struct,
@@ -27,7 +28,6 @@ _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")
 _ALIAS = re.compile(r"\btype\s+(\w+)\s*=\s*([^;<]+?)\s*;")
 _LENGTH = re.compile(r"\bconst\s+(\w+)\s*:\s*usize\s*=\s*(\d+)\s*;")
 _POINTER = re.compile(r"\*(?:const|mut) ")
-_VECTOR = re.compile(r"(?:[\w:]*::)?Vec<(.*)>", re.S)
 _ABOVE = (b"//", b"#", b"/*", b"*")
 _UNSIZED = ("str", "dyn ")
 
@@ -204,8 +204,11 @@ class _Inputs:
         if strip_reference(text) in self.functions:
             return f"its type `{text}` is that of a function or closure"
         shadow_of_given = wanted.is_shadow and wanted.slot is not None and self._was_given(wanted.slot)
-        if shadow_of_given and runtime_length(text) is None and "Vec<" in text:
-            return "its primal was given, and its shape cannot be read from the type"
+        if shadow_of_given and wanted.slot is not None and not wanted.slot.split:
+            pointee = strip_reference(text)
+            like = self._like("")
+            if like.varies(pointee) and like.of("", pointee) is None:
+                return "its primal was given, and its shape cannot be read from the type"
         return None
 
     def _was_given(self, slot: Slot) -> bool:
@@ -219,8 +222,8 @@ class _Inputs:
         lanes = range(self.plan.width) if wanted.slot.split else [wanted.lane]
         number = [f"__fd_unit_{k}.next()" if seeds else "__fd_zero.next()" for k in lanes]
         primal = f"__fd_in_{self._position(wanted.slot)}"
-        if runtime_length(text) is not None and not wanted.slot.split:
-            shaped = self._like(primal, strip_reference(text), number[0])
+        if runtime_length(text) is not None or self._was_given(wanted.slot):
+            shaped = None if wanted.slot.split else self._like(number[0]).of(primal, strip_reference(text))
             if shaped is not None:
                 return shaped
         if wanted.slot.split:
@@ -241,15 +244,8 @@ class _Inputs:
             return f"(unit vectors 0 to {self.plan.width - 1})" if self.plan.width > 1 else "(unit vector 0)"
         return f"(its part of unit vector {wanted.lane})"
 
-    def _like(self, primal: str, text: str, number: str, depth: int = 0) -> str | None:
-        """A value with the shape of a primal list, at any depth; None where references are in it."""
-        listed = _VECTOR.fullmatch(text)
-        element = listed.group(1) if listed else slice_element(text)
-        if element is None:
-            return None if "&" in text or "Box<" in text else self._sampler(constant(number)).expression(text)
-        each = f"__fd_e{depth}"
-        value = self._like(each, element, number, depth + 1)
-        return None if value is None else f"{primal}.iter().map(|{each}| {value}).collect::<Vec<_>>()"
+    def _like(self, number: str) -> Likeness:
+        return Likeness(self.structs, self.aliases, self._sampler(constant(number)).expression)
 
     def _seeding(self, slot: Slot) -> bool:
         """Whether this slot's shadows are seeds: inputs in forward mode, written outputs in reverse mode."""

@@ -41,6 +41,8 @@ _NEEDS_2024 = re.compile(
     r"only allowed in Rust 2024|edition2024|requires? (?:the )?2024 edition|Rust 2024 or later"
 )
 
+_UNREACHABLE = re.compile(r"the trait bound `(.*): (?:\w+::)*Floats` is not satisfied")
+
 CRATE_TYPES = {"exe": "bin", "staticlib": "staticlib", "cdylib": "cdylib"}
 
 
@@ -274,6 +276,15 @@ def _is_users(span: dict[str, Any], crate: Crate) -> bool:
 
 
 def _rerender(item: dict[str, Any], crate: Crate) -> str:
+    if unreachable := _UNREACHABLE.match(item["message"]):
+        return render(
+            Message(
+                "error",
+                f"the floats in a `{unreachable.group(1)}` cannot be changed one by one to check a derivative",
+                None,
+                helps=["`ferrodiff run` works with it; compare by hand what it prints for two inputs"],
+            )
+        )
     primary = next((span for span in item["spans"] if span["is_primary"]), None)
     place = _span_place(primary, crate) if primary else None
     related = []
