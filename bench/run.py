@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 from rich.console import Console
 from rich.table import Table
 
@@ -83,24 +84,44 @@ def ratios(times: dict[str, float]) -> dict[str, float]:
     return result
 
 
-def table(results: dict[str, dict[str, float]]) -> Table:
-    """One row a kernel, one column a variant; a ratio over its mark is red, one under it green."""
-    columns = ["fwd1", "fwd4", "fwd8", "fwd16", "fwd4 / 4 calls", "fwd8 / 8 calls", "fwd16 / 16 calls", "rev"]
-    columns += ["tangent by hand", "gradient by hand", "dual numbers", "finite differences"]
-    view = Table(title="derivative time / primal time (same run, best of repetitions)")
+COLUMNS = {
+    **{f"fwd{n}": f"fwd{n}" for n in (1, 4, 8, 16)},
+    **{f"fwd{n} / {n} calls": f"/ {n} calls" for n in (4, 8, 16)},
+    "rev": "rev",
+    "tangent by hand": "tangent\nby hand",
+    "gradient by hand": "gradient\nby hand",
+    "dual numbers": "dual\nnumbers",
+    "finite differences": "finite\ndiff.",
+}
+"""A variant and its column's head; `/ N calls` is one batch of N over N calls of width 1."""
+
+
+def machine() -> str:
+    """The processor, by LLVM's name for it."""
+    return f"{llvm.get_host_cpu_name()} ({platform.machine()})"
+
+
+def table(results: dict[str, dict[str, float]], cpu: str) -> Table:
+    """One row a kernel, one column a variant; a ratio over its mark has an exclamation mark."""
+    view = Table(
+        title="derivative time / primal time (same run, best of repetitions)",
+        caption=f"on {machine()}, compiled for {cpu}; ! is over its mark, * within",
+    )
     view.add_column("kernel")
-    for column in columns:
-        view.add_column(column, justify="right")
+    for head in COLUMNS.values():
+        view.add_column(head, justify="right")
     for kernel, row in results.items():
-        cells = []
-        for column in columns:
-            mark = MARKS.get(kernel, {}).get(column)
-            text = f"{row[column]:.2f}" if column in row else "-"
-            if mark is not None and column in row:
-                text = f"[{'green' if row[column] <= mark else 'red'}]{text}[/] (<= {mark:g})"
-            cells.append(text)
-        view.add_row(kernel, *cells)
+        view.add_row(kernel, *(cell(row.get(c), MARKS.get(kernel, {}).get(c)) for c in COLUMNS))
     return view
+
+
+def cell(ratio: float | None, mark: float | None) -> str:
+    """A ratio, with what its mark says of it."""
+    if ratio is None:
+        return "-"
+    if mark is None:
+        return f"{ratio:.2f} "
+    return f"[green]{ratio:.2f}*[/]" if ratio <= mark else f"[red]{ratio:.2f}![/]"
 
 
 def main() -> int:
@@ -111,9 +132,9 @@ def main() -> int:
     parser.add_argument("--cpu", choices=("native", "generic"), default="native")
     parser.add_argument("--json", type=Path, help="also write times, ratios and the machine to this file")
     options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 220)
+    console = Console(width=None if sys.stdout.isatty() else 150)
     names = options.kernels or sorted(p.stem for p in KERNELS.glob("*.rs") if p != COMMON)
-    report: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "kernels": {}}
+    report: dict[str, Any] = {"machine": machine(), "cpu": options.cpu, "kernels": {}}
     results: dict[str, dict[str, float]] = {}
     failed = 0
     with tempfile.TemporaryDirectory(prefix="ferrodiff-bench-") as directory:
@@ -127,7 +148,7 @@ def main() -> int:
                 continue
             results[name] = ratios(times)
             report["kernels"][name] = {"build_s": seconds, "ns": times, "ratios": results[name]}
-    console.print(table(results))
+    console.print(table(results, options.cpu))
     if options.json:
         options.json.write_text(json.dumps(report, indent=1))
     return 1 if failed else 0
