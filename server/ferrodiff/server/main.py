@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Protocol, TextIO, cast
+from typing import NoReturn, Protocol, TextIO, cast
 
 from ferrodiff.server.errors import EXIT_USAGE, Failure, Reported
 
@@ -41,6 +41,14 @@ class Command(Protocol):
         """Does the work and returns the exit code; raises `Failure` or `Reported`."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments are one message like every other, without the whole usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises `Failure`."""
+        raise Failure(message, help=f"`{self.prog} --help` explains the arguments")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `ferrodiff` command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -59,16 +67,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dispatch(name: str, words: list[str]) -> int:
     command = cast(Command, importlib.import_module(f"ferrodiff.server.commands.{name}"))
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=COMMANDS[name], allow_abbrev=False)
+    parser = _Parser(prog=f"{PROGRAM} {name}", description=COMMANDS[name], allow_abbrev=False)
     parser.add_argument("--verbose", action="store_true", help="show details of failures")
     command.configure(parser)
-    options = parser.parse_args(words)
-    verbose = bool(options.verbose)
+    verbose = "--verbose" in words
     if name != "lsp":
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return command.run(options)
+        return command.run(parser.parse_args(words))
     except Reported as problem:
         _print_error(problem.text)
         return problem.exit_code

@@ -65,8 +65,7 @@ def rust_files(argument: str) -> list[str]:
     Raises `Failure` when nothing is there.
     """
     if argument == STANDARD_INPUT or not os.path.isdir(argument):
-        if argument != STANDARD_INPUT and not os.path.exists(argument):
-            raise Failure(f"cannot read `{argument}`: no such file or directory")
+        require_file(argument)
         return [argument]
     found = sorted(_walk(argument))
     if not found:
@@ -86,8 +85,14 @@ def require_file(argument: str) -> None:
     """Raises `Failure` unless the argument is a readable file rather than a folder or nothing."""
     if os.path.isdir(argument):
         raise Failure(f"`{argument}` is a folder", help="name one Rust file, the root of a program")
-    if argument != STANDARD_INPUT and not os.path.exists(argument):
-        raise Failure(f"cannot read `{argument}`: no such file or directory")
+    if argument == STANDARD_INPUT:
+        return
+    try:
+        os.stat(argument)
+    except OSError as error:
+        raise Failure(f"cannot read `{argument}`: {_reason(error)}") from error
+    except ValueError as error:
+        raise Failure(f"cannot read `{argument!r}`: {error}") from error
 
 
 def shown_name(path: str) -> str:

@@ -67,7 +67,11 @@ def find_toolchain(choice: str | None = None) -> Toolchain:
 
 
 def find_linker(choice: str | None = None) -> str:
-    """The C compiler that links programs; raises `Failure` when there is none."""
+    """The C compiler that links programs; raises `Failure` when there is none, or not the one asked for."""
+    if choice and shutil.which(choice) is None:
+        raise Failure(
+            f"no C compiler `{choice}` to link with was found", help="without `--linker` it is `cc`"
+        )
     for name in (choice, os.environ.get("CC"), "cc", "gcc", "clang"):
         path = shutil.which(name) if name else None
         if path:

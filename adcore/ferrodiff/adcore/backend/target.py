@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +31,33 @@ def cpu_and_features(cpu: str) -> tuple[str, str]:
         initialize()
         return str(llvm.get_host_cpu_name()), str(llvm.get_host_cpu_features().flatten())
     return ("" if cpu == "generic" else cpu), ""
+
+
+def is_processor(cpu: str) -> bool:
+    """Whether LLVM has the processor for this machine's target.
+
+    LLVM only prints a warning for one that it does not know, and may end the process later; so another process
+    is asked.
+    """
+    if cpu in ("generic", "native"):
+        return True
+    command = [sys.executable, "-c", _ASK, cpu]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    return done.returncode == 0 and "not a recognized processor" not in done.stderr
+
+
+_ASK = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+target = llvm.Target.from_triple(llvm.get_process_triple())
+target.create_target_machine(cpu=sys.argv[1]).emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+
+def resolved_name(cpu: str) -> str:
+    """The processor that code is made for, for people: `native` with the name of this machine's."""
+    return f"native ({cpu_and_features(cpu)[0]})" if cpu == "native" else cpu
 
 
 def target_machine(

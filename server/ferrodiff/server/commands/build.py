@@ -33,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--emit", choices=tuple(EMITS), default="exe", help="what to build (default: exe)")
     parser.add_argument(
-        "--timings", action="store_true", help="print the seconds of each step to standard error"
+        "--timings",
+        action="store_true",
+        help="print the time of each step, and the processor, to standard error",
     )
     add_compile_arguments(parser)
 
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         total = sum(built.seconds.values())
         for name, seconds in {**built.seconds, "total": total}.items():
             print(f"{name:<14} {seconds * 1000:8.1f} ms", file=sys.stderr)
+        print(f"{'cpu':<14} {built.cpu}", file=sys.stderr)
     return 0
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from ferrodiff.server.compile.pipeline import Progress
     from ferrodiff.server.worker import Limits
 
+CPU_HELP = (
+    "the processor to make code for: generic (default) runs everywhere; native is this machine's, with wider "
+    "vectors and fused multiply-adds, often much faster in batches; or a processor's name"
+)
+
 STEPS = {
     "rustc": "compiling with rustc",
     "load": "reading bitcode",
@@ -35,9 +40,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         "--edition", choices=EDITIONS, help="default: Cargo.toml's, else 2021 (or what rustc asks for)"
     )
     group.add_argument("-O", dest="opt_level", type=int, choices=(0, 1, 2, 3), default=3, help="default: 3")
-    group.add_argument(
-        "--cpu", default="generic", metavar="CPU", help="generic (default), native or a CPU's name"
-    )
+    group.add_argument("--cpu", default="generic", metavar="CPU", help=CPU_HELP)
     group.add_argument(
         "--toolchain", metavar="NAME", help="a rustup toolchain, a toolchain folder or a rustc"
     )

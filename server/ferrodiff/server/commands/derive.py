@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ferrodiff.server.commands.compiling import CPU_HELP
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
 
@@ -38,14 +39,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--emit", choices=tuple(EMITS), default="llvm-ir", help="default: llvm-ir")
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write (default: standard output)")
     parser.add_argument("-O", dest="opt_level", type=int, choices=(0, 1, 2, 3), default=3, help="default: 3")
-    parser.add_argument("--cpu", default="generic", help="generic (default), native or a CPU's name")
+    parser.add_argument("--cpu", default="generic", metavar="CPU", help=CPU_HELP)
 
 
 def run(options: argparse.Namespace) -> int:
     """Differentiates and writes; problems are raised."""
     from ferrodiff.adcore.errors import AdcoreError, CannotDifferentiate
+    from ferrodiff.server.compile.native import check_cpu
 
     require_file(options.file)
+    check_cpu(options.cpu)
     if options.emit == "obj" and not options.output:
         raise Failure("an object file needs a place to go", help="name one with `-o OUT`")
     try:

@@ -17,7 +17,7 @@ from ferrodiff.server.compile import tape
 from ferrodiff.server.compile.crate import Crate
 from ferrodiff.server.compile.listing import readable
 from ferrodiff.server.compile.names import find_derivative
-from ferrodiff.server.compile.symbols import attribute_groups, defined, definition
+from ferrodiff.server.compile.symbols import all_defined, attribute_groups, defined, definition, mentioned
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
 
@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     from ferrodiff.server.compile.pipeline import load, stages
 
     require_file(options.file)
+    if options.json and not options.report:
+        raise Failure("`--json` is a form of the report", help="add `--report`")
     settings = dataclasses.replace(build_options(options, "llvm-ir"), keep_unused=True)
     crate = load(options.file, settings, unsaved_text(options))
     found = find_derivative(crate.files, options.derivative, (*crate.manifest.cfgs, *settings.cfgs))
@@ -63,7 +65,10 @@ def run(options: argparse.Namespace) -> int:
         print(text)
         return 0
     name = found.function.bare_name if options.stage == "primal" else found.name
-    functions = _functions(text, name, native.derivatives, found.name, options.stage)
+    symbols = defined(text, name)
+    if options.stage != "primal":
+        symbols += [item.symbol for item in native.derivatives if _is(item, found.name)]
+    functions = _functions(text, name, symbols, all_defined(text) - all_defined(native.stages["primal"]))
     if options.raw:
         body = "\n\n".join(functions)
         print(f"{body}\n\n{attribute_groups(text, body)}".rstrip())
@@ -73,13 +78,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _functions(ir: str, name: str, derivatives: list[Any], derivative: str, stage: str) -> list[str]:
-    """The definitions that belong to a derivative at a stage."""
-    symbols = defined(ir, name)
-    if stage != "primal":
-        generated = [item.symbol for item in derivatives if _is(item, derivative)]
-        symbols += [symbol for symbol in generated if symbol not in symbols]
-    texts = [text for symbol in symbols if (text := definition(ir, symbol)) is not None]
+def _functions(ir: str, name: str, symbols: list[str], generated: set[str]) -> list[str]:
+    """The definitions of `symbols`, and of what they use of the functions that differentiation has generated."""
+    waiting, seen = list(dict.fromkeys(symbols)), set(symbols)
+    texts = []
+    while waiting:
+        text = definition(ir, waiting.pop(0))
+        if text is not None:
+            texts.append(text)
+            more = [symbol for symbol in mentioned(text) if symbol in generated and symbol not in seen]
+            waiting += more
+            seen.update(more)
     if not texts:
         raise Failure(
             f"`{name}` is not in the compiled program",

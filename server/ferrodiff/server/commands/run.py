@@ -82,6 +82,7 @@ def as_json(prepared: Prepared, report: Report) -> dict[str, object]:
         "printed": report.printed,
         "stderr": report.result.stderr,
         "cached": report.cached,
+        "cpu": report.cpu,
         "seconds": round(report.result.seconds, 6),
         "steps": {name: round(seconds, 6) for name, seconds in report.seconds.items()},
     }

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ferrodiff.server.cache import Cache, Entry, key_of
 from ferrodiff.server.compile.crate import Crate, Drive, load_crate
 from ferrodiff.server.compile.names import Found
 from ferrodiff.server.compile.options import BuildOptions
-from ferrodiff.server.compile.pipeline import Progress, build_crate, silent, workspace
+from ferrodiff.server.compile.pipeline import Built, Progress, build_crate, silent, workspace
 from ferrodiff.server.toolchain import Toolchain, find_toolchain
 from ferrodiff.server.version import fingerprint
 from ferrodiff.server.worker import Limits
@@ -61,6 +62,8 @@ class Report:
     values: tuple[Value, ...]
     printed: str
     cached: bool = False
+    cpu: str = ""
+    """The processor that it was compiled for."""
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -99,11 +102,12 @@ def cached(prepared: Prepared, cache: Cache | None = None) -> Entry | None:
 
 def compile_program(
     prepared: Prepared, program: Path, *, progress: Progress = silent, cache: Cache | None = None
-) -> dict[str, float]:
-    """Compiles to `program` and remembers it; returns the seconds of each step."""
+) -> Built:
+    """Compiles to `program` and remembers it."""
     built = build_crate(prepared.crate, prepared.path, program, prepared.options, progress=progress)
-    (cache or Cache()).store(prepared.key, {PROGRAM: program}, {"derivative": prepared.found.annotation.name})
-    return built.seconds
+    notes = {"derivative": prepared.found.annotation.name, "cpu": built.cpu}
+    (cache or Cache()).store(prepared.key, {PROGRAM: program}, notes)
+    return built
 
 
 def run_derivative(
@@ -114,12 +118,12 @@ def run_derivative(
     if entry is not None:
         report = execute(entry.folder / PROGRAM, limits)
         if report.result.outcome is not worker.Outcome.NOT_STARTED:
-            return Report(report.result, report.values, report.printed, cached=True)
+            return replace(report, cached=True, cpu=str(entry.notes.get("cpu", "")))
     with workspace() as folder:
-        seconds = compile_program(prepared, folder / PROGRAM, progress=progress)
+        built = compile_program(prepared, folder / PROGRAM, progress=progress)
         progress("run")
         report = execute(folder / PROGRAM, limits)
-    return Report(report.result, report.values, report.printed, seconds=seconds)
+    return replace(report, cpu=built.cpu, seconds=built.seconds)
 
 
 def execute(program: Path, limits: Limits | None = None) -> Report:
@@ -176,5 +180,15 @@ def _key(crate: Crate, options: BuildOptions, toolchain: Toolchain) -> str:
         "manifest": repr(crate.manifest),
         "toolchain": toolchain.identity,
         "fingerprint": fingerprint(),
+        "machine": _machine() if options.cpu == "native" else "",
     }
     return key_of(parts)
+
+
+def _machine() -> str:
+    """What tells this machine's processor from another's that shares the cache folder."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").partition("\n\n")[0].splitlines()
+    except OSError:
+        return f"{platform.node()} {platform.processor()}"
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU")))

@@ -15,14 +15,14 @@ from typing import Any
 
 from ferrodiff.adcore.backend import objects, passes
 from ferrodiff.adcore.backend.program import has_markers, llvm_version, read_program
-from ferrodiff.adcore.backend.target import target_machine
+from ferrodiff.adcore.backend.target import is_processor, resolved_name, target_machine
 from ferrodiff.adcore.errors import BackendError
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.errors import Failure
 
 STAGES = ("primal", "derivative", "optimized")
 
-__all__ = ["STAGES", "Native", "llvm_version", "make", "warm_up"]
+__all__ = ["STAGES", "Native", "check_cpu", "llvm_version", "make", "resolved_name", "warm_up"]
 
 
 @dataclass(slots=True)
@@ -58,6 +58,15 @@ class Native:
             )
             paths.append(path)
         return paths
+
+
+def check_cpu(cpu: str) -> None:
+    """Raises `Failure` for a processor that LLVM does not know."""
+    if not is_processor(cpu):
+        raise Failure(
+            f"LLVM knows no processor `{cpu}` here",
+            help="`--cpu native` is this machine's; `rustc --print target-cpus` lists them all",
+        )
 
 
 def warm_up(*, differentiating: bool) -> None:

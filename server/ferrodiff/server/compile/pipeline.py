@@ -31,10 +31,11 @@ Progress = Callable[[str], None]
 
 @dataclass(slots=True)
 class Built:
-    """A finished build: the output file, rustc's warnings, and seconds by step."""
+    """A finished build: the output file, rustc's warnings, the processor it is for, and seconds by step."""
 
     output: Path
     warnings: str
+    cpu: str
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -75,6 +76,8 @@ def build_crate(
     crate: Crate, path: str, output: Path, options: BuildOptions, *, progress: Progress = silent
 ) -> Built:
     """`build` for a program that has been read."""
+    from ferrodiff.server.compile.native import resolved_name
+
     clock = _Clock(progress)
     toolchain = find_toolchain(options.toolchain)
     linker = find_linker(options.linker) if options.emit in ("exe", "cdylib") else ""
@@ -85,7 +88,7 @@ def build_crate(
         clock.begin("emit")
         result = _emit(crate, compiled, native, options, linker, work, clock)
         _deliver(result, output)
-    return Built(output, compiled.warnings, clock.seconds)
+    return Built(output, compiled.warnings, resolved_name(options.cpu), clock.seconds)
 
 
 def stages(
@@ -125,9 +128,10 @@ def _rustc(crate: Crate, path: str, options: BuildOptions, toolchain: Toolchain,
     """Runs rustc, and loads LLVM and the core while it runs."""
 
     def load_backend() -> None:
-        from ferrodiff.server.compile.native import llvm_version, warm_up
+        from ferrodiff.server.compile.native import check_cpu, llvm_version, warm_up
 
         check_llvm(toolchain, llvm_version())
+        check_cpu(options.cpu)
         warm_up(differentiating=crate.annotated)
 
     crate.write(work / "source")
@@ -207,10 +211,10 @@ def _emit(
 
 def _deliver(made: Path, output: Path) -> None:
     """Puts the finished file in place at once: nobody sees half of it, a running old one is no obstacle."""
+    if output.is_dir():
+        raise Failure(f"cannot write `{output}`: it is a folder", help="name the output file with `-o`")
     draft = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        if output.is_dir():
-            raise Failure(f"cannot write `{output}`: it is a folder", help="name the output file with `-o`")
         shutil.copy(made, draft)
         draft.replace(output)
     except OSError as error:

@@ -6,6 +6,7 @@ import re
 
 _ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _HASH = re.compile(r"h[0-9a-f]{16}")
+_MENTION = re.compile(r'@("(?:[^"\\]|\\.)*"|[\w.$-]+)')
 _DEFINITION = re.compile(r'^define [^@]*@("(?:[^"\\]|\\.)*"|[\w.$-]+)\(', re.MULTILINE)
 
 
@@ -30,6 +31,16 @@ def defined(ir: str, name: str) -> list[str]:
         if path and path[-1] == name:
             found.append(symbol)
     return found
+
+
+def all_defined(ir: str) -> set[str]:
+    """The symbols of every function that IR text defines."""
+    return {_unquoted(match.group(1)) for match in _DEFINITION.finditer(ir)}
+
+
+def mentioned(text: str) -> list[str]:
+    """The symbols that occur in a function's text, in order."""
+    return list(dict.fromkeys(_unquoted(match.group(1)) for match in _MENTION.finditer(text)))
 
 
 def definition(ir: str, symbol: str) -> str | None:
