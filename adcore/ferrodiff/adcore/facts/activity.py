@@ -388,9 +388,10 @@ class Analysis:
                 self.mark(insn)
 
     def _atomic(self, insn: Instruction) -> None:
-        if insn.operands[0] in self.active and is_float_like(insn.type):
+        """The result is what was there before: a load."""
+        if insn.operands[0] in self.active:
             self.mark(insn)
-        elif any(v in self.active for v in insn.operands[1:]) and insn.operands[0] not in self.active:
+        elif any(v in self.active for v in insn.operands[1:]):
             self.demand(insn.operands[0])
 
     def _return(self, insn: Instruction) -> None:
@@ -459,7 +460,7 @@ class Analysis:
     def _find_taint(self) -> None:
         """Integers that arithmetic made of float bits: 2 where the bits are floats for sure, 1 for maybe."""
         taint = self.facts.tainted
-        sure = self._sure_bits()
+        sure = self.sure_bits()
         changed = True
         while changed:
             changed = False
@@ -480,7 +481,8 @@ class Analysis:
             return 2 if value in sure else 1
         return 0
 
-    def _sure_bits(self) -> set[Value]:
+    def sure_bits(self) -> set[Value]:
+        """Active integers that are the bits of floats for sure."""
         sure: set[Value] = set()
         for _ in range(2):
             for block in self.blocks:
@@ -498,7 +500,7 @@ class Analysis:
 
     def _find_const_stores(self) -> None:
         stores = self.facts.const_stores
-        sure = self._sure_bits()
+        sure = self.sure_bits()
         for block in self.blocks:
             for insn in block.instructions:
                 if insn.opcode != "store" or insn.operands[1] in self.active:
@@ -511,7 +513,7 @@ class Analysis:
     def lose(self, call: Call, pointer: Value) -> None:
         """A callee stores active data behind a pointer without a shadow: it must not be read back here."""
         self.facts.const_stores.append((call, self._deep_roots(pointer)))
-        self._check_lost(self._sure_bits())
+        self._check_lost(self.sure_bits())
 
     def _check_lost(self, sure: set[Value]) -> None:
         stores = self.facts.const_stores

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferrodiff.adcore.forward import interleaved
+from ferrodiff.adcore.facts.activity import READ_BACK
 from ferrodiff.adcore.forward.context import Context, NeedsGuard
 from ferrodiff.adcore.forward.images import image_of
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.clone import SHADOW_METADATA, keep_metadata
 from ferrodiff.adcore.ir.constants import ConstInt, const_int, constant_number, zero
 from ferrodiff.adcore.ir.instructions import Alloca, AtomicRMW, Call, GetElementPtr, Instruction, Load, Store
-from ferrodiff.adcore.ir.types import IntType, PointerType, Type, i64, is_float_like, void
+from ferrodiff.adcore.ir.types import IntType, PointerType, Type, i1, i64, is_float_like, void
 from ferrodiff.adcore.rules.runtime import MemoryOperation, memory_operation
 from ferrodiff.adcore.session import global_behind
 from ferrodiff.adcore.shadow import Fields, Shadow, is_aggregate
@@ -346,12 +347,14 @@ def _copy_guarded(
         ctx.builder.memset(place, 0, cleared)
 
 
+_ATOMIC_HELP = "use a Mutex or a Cell, or load and store one after the other"
+
+
 def atomic(ctx: Context, old: AtomicRMW, new: AtomicRMW) -> None:
     """Reference counts and other integers are kept in step; float additions add the tangents."""
     pointer, value = old.operands
     if not ctx.is_active(pointer):
-        if is_float_like(value.type) and ctx.is_active(value):
-            raise ctx.refuse("an atomic operation writes a tangent to memory without a shadow", old)
+        _refuse_lost(ctx, old)
         return
     places = ctx.pointers(pointer)
     if is_float_like(value.type):
@@ -368,4 +371,34 @@ def atomic(ctx: Context, old: AtomicRMW, new: AtomicRMW) -> None:
         keep_metadata(copy, SHADOW_METADATA)
         results.append(ctx.builder.insert(copy))
     if ctx.is_active(old):
-        ctx.shadow[old] = ctx.lanes.pack(results)
+        ctx.shadow[old] = ctx.lanes.pack(results) if is_float_like(old.type) else tuple(results)
+
+
+def compare_exchange(ctx: Context, old: Instruction, new: Value) -> None:
+    """Where the primal exchanged, the shadow of the new value; the result's shadow is what was there before.
+
+    Meant for the words of locks. Two threads could exchange floats and their tangents in different orders.
+    """
+    pointer, _, value = old.operands
+    if not ctx.is_active(pointer):
+        _refuse_lost(ctx, old)
+        return
+    if value in ctx.analysis.sure_bits():
+        raise ctx.refuse("a float is exchanged by an atomic operation", old, _ATOMIC_HELP)
+    before: list[Value] = []
+    done = ctx.builder.extract_value(new, 1, type=i1)
+    lanes = list(ctx.full(value) or (ctx.prim(value),) * ctx.width)
+    for place, lane in zip(ctx.pointers(pointer), lanes, strict=True):
+        found = ctx.builder.load(value.type, place, None)
+        assert isinstance(lane, Value)
+        ctx.builder.store(ctx.builder.select(done, lane, found), place, None)
+        before.append(found)
+    if ctx.is_active(old):
+        ctx.shadow[old] = Fields((tuple(before), None))
+
+
+def _refuse_lost(ctx: Context, old: Instruction) -> None:
+    """Active floats in memory without a shadow would be lost; integers are just integers."""
+    given = [v for v in old.operands[1:] if ctx.is_active(v)]
+    if any(is_float_like(v.type) for v in given) or not ctx.analysis.sure_bits().isdisjoint(given):
+        raise ctx.refuse("an atomic operation writes a tangent to memory without a shadow", old, READ_BACK[1])

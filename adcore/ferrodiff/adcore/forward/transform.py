@@ -199,11 +199,6 @@ def _cast(ctx: Context, old: Instruction, new: Instruction) -> None:
     integers.move(ctx, old)
 
 
-def _compare_exchange(ctx: Context, old: Instruction, new: Instruction) -> None:
-    if ctx.is_active(old) or any(ctx.is_active(v) for v in old.operands[1:]):
-        raise ctx.refuse("an atomic compare-and-exchange on active values has no derivative rule", old)
-
-
 def _one(function: Callable[[Context, Any], None]) -> Handler:
     return lambda ctx, old, new: function(ctx, old)
 
@@ -221,7 +216,7 @@ HANDLERS: dict[str, Handler] = {
     "load": _one(memory.load),
     "store": _one(memory.store),
     "atomicrmw": memory.atomic,
-    "cmpxchg": _compare_exchange,
+    "cmpxchg": memory.compare_exchange,
     "select": _one(structure.select),
     "freeze": _one(structure.freeze),
     "extractvalue": _one(structure.extract_value),
