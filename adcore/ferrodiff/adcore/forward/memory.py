@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferrodiff.adcore.forward import interleaved
 from ferrodiff.adcore.facts.activity import READ_BACK
+from ferrodiff.adcore.forward import interleaved
 from ferrodiff.adcore.forward.context import Context, NeedsGuard
 from ferrodiff.adcore.forward.images import image_of
 from ferrodiff.adcore.ir.base import Value
