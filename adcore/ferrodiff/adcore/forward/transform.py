@@ -13,7 +13,7 @@ from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
 from ferrodiff.adcore.forward.interleaved import interleaved
 from ferrodiff.adcore.forward.lost import record
-from ferrodiff.adcore.forward.recurrences import keep_recurrences
+from ferrodiff.adcore.forward.packing import keep_from_packing
 from ferrodiff.adcore.forward.scopes import separate_lanes
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import new_function
@@ -107,7 +107,7 @@ class Transform:
 
         def last() -> None:
             split_sums(ctx.session, ctx.derivative, primal, ctx.signature.width)
-            keep_recurrences(ctx.derivative)
+            keep_from_packing(ctx.derivative)
 
         ctx.session.last[ctx.derivative.name] = last
 

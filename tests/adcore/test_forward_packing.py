@@ -58,6 +58,13 @@ NEIGHBOURS = looping(
     "%q = fmul double %v, %before\n  %t = fadd double %s, %q",
     "%t",
 )
+LONG = (
+    "define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {\n  %v0 = load double, ptr %x\n"
+    + "".join(
+        f"  %q{k} = fmul double %v{k}, %v{k}\n  %v{k + 1} = fadd double %q{k}, 1.0\n" for k in range(80)
+    )
+    + "  store double %v80, ptr %out\n  ret void\n}\n"
+)
 STRAIGHT = """
 define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {
   %v = load double, ptr %x
@@ -75,11 +82,9 @@ def marked(text: str) -> list[str]:
     return [h for h in headers if "noimplicitfloat" in h or groups & set(re.findall(r"#\d+", h))]
 
 
-@pytest.mark.parametrize("source", [STATE, EXCHANGE], ids=["state", "exchange"])
+@pytest.mark.parametrize("source", [STATE, EXCHANGE, LONG], ids=["state", "exchange", "long code"])
 @pytest.mark.parametrize("width", [1, 4])
-def test_a_derivative_whose_loops_are_recurrences_is_not_packed_and_its_callers_are(
-    source: str, width: int
-) -> None:
+def test_recurrences_and_long_code_are_not_packed_but_their_callers_are(source: str, width: int) -> None:
     optimised = text_after_ad(derivative(source, width))
     (header,) = marked(optimised)
     assert "ferrodiff" in header and "@df(" not in header
