@@ -178,3 +178,29 @@ def test_optimized_code_has_no_trace_of_the_markers(capsys: pytest.CaptureFixtur
 def test_ir_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ir", "a.rs", "jpv"]) == 1
     assert "did you mean `jvp`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("expression", "error", "place"),
+    [
+        ('"text"', "error[E0308]: mismatched types", 1),
+        ("nothing + 1.0", "error[E0425]: cannot find value `nothing` in this scope", 1),
+        ("1.0 + )", "error: unexpected closing delimiter: `)`", 7),
+    ],
+)
+def test_rustc_errors_in_an_input_name_the_option(
+    capsys: pytest.CaptureFixture[str], expression: str, error: str, place: int
+) -> None:
+    assert main(["run", "a.rs", "jvp", "--arg", f"k={expression}"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == error and lines[1].strip() == f"--> --arg k:1:{place}"
+    assert lines[3].strip() == f"1 | {expression}"
+
+
+def test_a_panic_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "a.rs", "jvp", "--arg", "k={ assert_eq!(1, 2); 0.0 }"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "error: the program panicked at --arg k:1:3: assertion `left == right` failed",
+        "  left: 1",
+        " right: 2",
+    ]

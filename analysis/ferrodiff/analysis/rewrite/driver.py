@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from ferrodiff.analysis.model import Activity, Function
 from ferrodiff.analysis.rewrite.body import Plan
 from ferrodiff.analysis.rewrite.edits import Replacement, insert, replace_keeping_lines
-from ferrodiff.analysis.rewrite.inputs import Input, Owner, inputs_of
+from ferrodiff.analysis.rewrite.inputs import Input, Outside, Owner, inputs_of
 from ferrodiff.analysis.rewrite.samples import ELEMENTS
 from ferrodiff.analysis.rewrite.source import Derivative, Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
@@ -116,19 +116,20 @@ def driver(
     shadow_checks: bool = True,
     path: str = "<file>",
     shared: Iterable[int] = (),
+    outside: Outside | None = None,
 ) -> Driver:
     """The program that calls `derivative` (a name, or `Type::name`).
 
     `inputs` are Rust expressions by parameter name; `[..]` is enough for a slice. Missing ones come from the
     `// ferrodiff: x = .., n = ..` comment above the annotation, then from the parameter's type.
     `line` tells derivatives of one name apart. Without `starts` the text is that of a module, and the program's
-    root has to be a `starter`. `shared` is as in `rewrite`.
+    root has to be a `starter`. `shared` is as in `rewrite`. `outside` writes a reference to a given expression.
     Raises `NoDriver` for unknown derivatives and inputs.
     """
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
     chosen = choose(work, derivative, line)
-    owners = list(owners_of(work, chosen, dict(inputs or {})))
+    owners = list(owners_of(work, chosen, dict(inputs or {}), outside))
     return make_driver(work, chosen, owners, _statements(chosen, owners), starts=starts, shared=shared)
 
 
@@ -201,8 +202,10 @@ def _qualifiers(function: Function) -> set[str]:
     return names
 
 
-def owners_of(work: Rewriter, chosen: Generated, given: dict[str, str]) -> Iterator[Owner]:
-    owners = inputs_of(work.source, chosen.plan, given)
+def owners_of(
+    work: Rewriter, chosen: Generated, given: dict[str, str], outside: Outside | None = None
+) -> Iterator[Owner]:
+    owners = inputs_of(work.source, chosen.plan, given, outside)
     known = [owner.input.name for owner in owners]
     for name in given:
         if name not in known:

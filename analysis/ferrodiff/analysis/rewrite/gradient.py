@@ -26,7 +26,7 @@ from ferrodiff.analysis.rewrite.driver import (
     owners_of,
     path_to,
 )
-from ferrodiff.analysis.rewrite.inputs import Owner, is_mutable, structs
+from ferrodiff.analysis.rewrite.inputs import Outside, Owner, is_mutable, structs
 from ferrodiff.analysis.rewrite.source import Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
 
@@ -157,6 +157,7 @@ def gradient_check(
     shadow_checks: bool = True,
     path: str = "<file>",
     shared: Iterable[int] = (),
+    outside: Outside | None = None,
 ) -> Driver:
     """The program that compares `derivative` with central differences at the inputs that `driver` would use.
 
@@ -166,7 +167,7 @@ def gradient_check(
     work = Rewriter(text, shadow_checks=shadow_checks, path=path)
     work.run()
     chosen = choose(work, derivative, line)
-    owners = list(owners_of(work, chosen, dict(inputs or {})))
+    owners = list(owners_of(work, chosen, dict(inputs or {}), outside))
     module = _MODULE + _struct_impls(work) + "}\n"
     statements = " ".join(_statements(chosen, owners))
     return make_driver(work, chosen, owners, statements, module, starts=starts, shared=shared)

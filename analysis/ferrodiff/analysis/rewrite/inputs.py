@@ -70,9 +70,15 @@ class _Wanted:
     is_shadow: bool
 
 
-def inputs_of(source: SourceText, plan: Plan, given: dict[str, str]) -> list[Owner]:
+Outside = Callable[[str, str], str]
+"""What to write in place of a given expression, by the parameter's name: a reference to where it stands."""
+
+
+def inputs_of(
+    source: SourceText, plan: Plan, given: dict[str, str], outside: Outside | None = None
+) -> list[Owner]:
     """One owner for each parameter of the derivative, in order."""
-    return _Inputs(source, plan, given).owners()
+    return _Inputs(source, plan, given, outside).owners()
 
 
 def sample_line(source: SourceText, plan: Plan) -> dict[str, str]:
@@ -92,8 +98,11 @@ def sample_line(source: SourceText, plan: Plan) -> dict[str, str]:
 
 
 class _Inputs:
-    def __init__(self, source: SourceText, plan: Plan, given: dict[str, str]) -> None:
+    def __init__(
+        self, source: SourceText, plan: Plan, given: dict[str, str], outside: Outside | None
+    ) -> None:
         self.plan = plan
+        self.outside = outside
         self.container = plan.function.container_info
         self.given = {name.removeprefix("r#"): text for name, text in given.items()}
         self.from_file = sample_line(source, plan)
@@ -136,7 +145,8 @@ class _Inputs:
         held, annotation, argument, shown = shape(variable, expression, mutable)
         if self._is_float(pointee if reference else text):
             held = as_floats(held)
-        declaration = f"let mut {variable}{annotation} = {held};"
+        value = self.outside(wanted.name, held) if origin == "given" and self.outside else held
+        declaration = f"let mut {variable}{annotation} = {value};"
         described = self._described(wanted) if origin == "sample" and wanted.is_shadow else expression
         entry = Input(wanted.name, described, origin)
         visible = mutable and (wanted.is_shadow or reference or text.startswith("*"))

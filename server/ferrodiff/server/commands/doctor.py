@@ -16,7 +16,7 @@ from ferrodiff.server.paths import cache_folder
 from ferrodiff.server.toolchain import check_llvm, find_linker, find_toolchain
 from ferrodiff.server.version import version
 
-PACKAGES = ("llvmlite", "numpy", "lark", "tree-sitter", "tree-sitter-rust", "pygls", "lsprotocol", "rich")
+PACKAGES = ("llvmlite", "numpy", "lark", "tree-sitter", "tree-sitter-rust", "rich")
 
 _PROBE = """
 #[inline(never)]

@@ -113,5 +113,15 @@ def _print_table(prepared: Prepared, report: Report) -> None:
 
 def _print_failure(report: Report) -> None:
     print(f"error: {report.result.sentence}", file=sys.stderr)
-    if report.result.stderr.strip():
-        print(report.result.stderr.strip(), file=sys.stderr)
+    rest = _rest(report.result.stderr.strip().splitlines())
+    if rest:
+        print("\n".join(rest), file=sys.stderr)
+
+
+def _rest(lines: list[str]) -> list[str]:
+    """What the program wrote, without the lines of a panic that the sentence about it has already."""
+    lines = [line for line in lines if not line.startswith("note: run with `RUST_BACKTRACE")]
+    for number, line in enumerate(lines):
+        if line.startswith("thread '") and " panicked at " in line:
+            return lines[:number] + lines[number + 2 :]
+    return lines

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.compile.manifest import Manifest, manifest_of
 from ferrodiff.server.compile.names import Found, find_derivative
-from ferrodiff.server.compile.sources import SourceFile, read_sources
+from ferrodiff.server.compile.sources import SourceFile, argument_file, read_sources
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import Message, Place, render
@@ -44,6 +44,8 @@ class Crate:
     """For a driven program: the derivative."""
     inputs: tuple[Input, ...] = ()
     """For a driven program: what the derivative is called with."""
+    arguments: list[SourceFile] = field(default_factory=list)
+    """The inputs from the command line."""
 
     @property
     def root(self) -> SourceFile:
@@ -64,7 +66,7 @@ class Crate:
 
     def write(self, folder: Path) -> Path:
         """Writes the rewritten files below `folder`; returns the root's path there."""
-        for file in self.files:
+        for file in [*self.files, *self.arguments]:
             target = folder / file.target
             target.parent.mkdir(parents=True, exist_ok=True)
             text = file.rewritten.replace(f'"{WORKSPACE}/', f'"{_escape(str(folder))}/')
@@ -73,10 +75,10 @@ class Crate:
 
     def find(self, name: str) -> SourceFile | None:
         """The file that rustc or debug information calls `name`."""
-        for file in self.files:
+        for file in [*self.files, *self.arguments]:
             if name in (file.name, str(file.path), file.target):
                 return file
-        matches = [file for file in self.files if name.endswith("/" + file.target)]
+        matches = [file for file in [*self.files, *self.arguments] if name.endswith("/" + file.target)]
         return matches[0] if len(matches) == 1 else None
 
     def place(self, name: str, line: int, column: int) -> Place | None:
@@ -225,12 +227,18 @@ class _Rewriting:
                 shadow_checks=self.shadow_checks,
                 path=file.name,
                 shared=self.shared if is_root else (),
+                outside=self._argument,
             )
         except NoDriver as problem:
             raise Failure(str(problem), help=problem.help, exit_code=1) from problem
         self.crate.inputs = result.inputs
         self.shared |= result.shared
         return result.text
+
+    def _argument(self, name: str, expression: str) -> str:
+        file = argument_file(name, expression)
+        self.crate.arguments.append(file)
+        return f'::core::include!("{WORKSPACE}/{file.target}")'
 
     def _link_modules(self, file: SourceFile, text: str) -> str:
         """Gives every `mod x;` a `#[path]` to its rewritten file."""

@@ -173,7 +173,7 @@ def _value(line: str) -> Value | None:
 
 
 def _key(crate: Crate, options: BuildOptions, toolchain: Toolchain) -> str:
-    parts = {f"file {file.target}": file.rewritten for file in crate.files}
+    parts = {f"file {file.target}": file.rewritten for file in [*crate.files, *crate.arguments]}
     parts |= {
         "name": crate.root.name,
         "options": options.key(),

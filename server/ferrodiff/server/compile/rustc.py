@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.compile.crate import Crate
 from ferrodiff.server.compile.options import DEFAULT_EDITION, BuildOptions
+from ferrodiff.server.compile.sources import ARGUMENTS
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.render import Message, Place, render
 from ferrodiff.server.toolchain import Toolchain
@@ -244,7 +245,7 @@ def _render(item: dict[str, Any], crate: Crate) -> str | None:
         return None
     spans = list(item["spans"]) + [span for child in item["children"] for span in child["spans"]]
     strange = [span for span in spans if not _is_users(span, crate)]
-    if not strange:
+    if not strange and not any(ARGUMENTS in span["file_name"] for span in spans):
         return str(item["rendered"]).rstrip("\n") + _advice(item["message"])
     if item["level"] == "warning" and any(span["is_primary"] for span in strange):
         return None

@@ -14,6 +14,8 @@ from ferrodiff.server.paths import STANDARD_INPUT, read_source
 
 _FILE_MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
 _PATH_ATTRIBUTE = re.compile(r'#\s*\[\s*path\s*=\s*"((?:[^"\\]|\\.)*)"\s*\]')
+ARGUMENTS = "--arg "
+"""What the names of files for inputs from the command line start with: panics and rustc show them."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,12 @@ class FileModule:
     def owns_folder(self, path: Path) -> bool:
         """Whether the module's own file modules stand beside its file."""
         return self.explicit is not None or path.name == "mod.rs"
+
+
+def argument_file(name: str, expression: str) -> SourceFile:
+    """An input from the command line, as a file of its own, so that rustc's errors about it name it."""
+    target = ARGUMENTS + name
+    return SourceFile(Path(target), target, target, "", False, analyse(expression), expression)
 
 
 def read_sources(argument: str, text: str | None = None) -> list[SourceFile]:
