@@ -36,6 +36,7 @@ test: lint
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/compile.py
+	$(BIN)/python bench/analysis.py
 	$(BIN)/python bench/lsp.py
 
 # Drives Neovim (from PyPI) and Emacs (must be installed) against the language server; needs the network.

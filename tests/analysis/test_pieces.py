@@ -166,3 +166,14 @@ def test_only_the_edited_item_is_read_again() -> None:
     after = [placed.chunk for placed in document.analysis.chunks]
     assert len(before) == len(after) == 9
     assert [a is b for a, b in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_functions_without_autodiff_have_names_all_the_same() -> None:
+    text = "/// a\n// b\npub(crate) unsafe fn f<'a>() { { } }\n\nconst fn g() -> A<{ 1 }> {}\n#[cfg(x)]\nfn h() {}\nfn r#i() {}\n"
+    analysis = analyse(text)
+    assert [(n.name, text[n.span.start : n.span.end]) for n in analysis.names] == [
+        ("f", "f"),
+        ("g", "g"),
+        ("i", "r#i"),
+    ]
+    assert [f.name for f in analysis.all_functions] == ["f", "g", "h", "r#i"]

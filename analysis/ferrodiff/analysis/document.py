@@ -14,16 +14,16 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tree_sitter import Tree
 
 from ferrodiff.analysis.items import MACROS, Found, Walker, module_root
 from ferrodiff.analysis.lexemes import Opaque
 from ferrodiff.analysis.local_types import Definitions, definitions
-from ferrodiff.analysis.model import Attribute, Function, Import, Misplaced, Mode, Name, shifted
+from ferrodiff.analysis.model import FILE_SCOPE, Attribute, Function, Import, Misplaced, Mode, Name, shifted
 from ferrodiff.analysis.opening import Opening, opening
-from ferrodiff.analysis.pieces import Cut, Piece, Segment
+from ferrodiff.analysis.pieces import Cut, Piece, Segment, is_single_block
 from ferrodiff.analysis.skeleton import skeleton
 from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, Span, decode, encode
@@ -37,6 +37,12 @@ _ALIAS = re.compile(rb"(autodiff(?:_forward|_reverse)?)\s+as\s+(\w+)")
 _WORD_END = re.compile(rb"\w\Z")
 _ORDINARY_TRIGGER = re.compile(rb"autodiff")
 _FUNCTION = re.compile(rb"\bfn\b")
+# Comments, and then a function without attributes.
+_PLAIN_FUNCTION = re.compile(
+    rb"""(?P<head>(?:\s|//[^\n]*+\n)*+)
+    (?:pub(?:\([\w:\s]*\))?\s+)?(?:(?:const|async|unsafe|extern\s+"\w+")\s+)*fn\s+(?P<name>[A-Za-z_]\w*)\s*[<(]""",
+    re.VERBOSE,
+)
 
 
 @dataclass(slots=True)
@@ -48,12 +54,14 @@ class Chunk:
     """As in `ferrodiff.analysis.pieces.Segment`."""
     found: Found
     opening: Opening
+    notable: bool
+    """Whether there is more to `found` than names and globs."""
     broken: bool
     """Whether there is a syntax error outside the bodies that hold no annotation."""
     unclosed: tuple[Span, ...] = ()
     """Annotations whose brackets are not closed, to the end of the line."""
     every_function: tuple[Function, ...] | None = None
-    checks: object = None
+    kept: dict[str, Any] = field(default_factory=dict)
     """Per-item results that callers keep beside the facts (see `ferrodiff.analysis.diagnostics`)."""
     moved: tuple[int, tuple[Function, ...]] = (-1, ())
     """The annotated functions at the place where they were last asked for."""
@@ -219,12 +227,22 @@ class _Chunks:
         for start, piece in pieces:
             chunk = known.get(piece.text) or used.get(piece.text)
             if chunk is None:
-                chunk = self._read(piece)
+                chunk = self._plain(piece) or self._read(piece)
             used[piece.text] = chunk
             placed.append(PlacedChunk(start, chunk))
         self.known = used
-        notable = tuple([p for p in placed if p.chunk.found.is_notable])
+        notable = tuple([p for p in placed if p.chunk.notable])
         return FileAnalysis(source, tuple(placed), notable, aliases)
+
+    def _plain(self, piece: Segment | Piece) -> Chunk | None:
+        """A function that cannot have anything to do with autodiff: its name is all there is to know."""
+        match = _PLAIN_FUNCTION.match(piece.text)
+        if match is None or not is_single_block(piece) or self.trigger.search(piece.text) is not None:
+            return None
+        found = Found(names=[Name(decode(match["name"]), Span(*match.span("name")), FILE_SCOPE)])
+        head = match.end("head")
+        start = head - len(piece.text[:head].lstrip())
+        return Chunk(piece.text, piece.braces, found, Opening(head, None, start), notable=False, broken=False)
 
     def _read(self, piece: Segment | Piece) -> Chunk:
         text = piece.text
@@ -234,7 +252,13 @@ class _Chunks:
         found = Walker(text, 0, self.aliases, wanted).walk(nodes, module_root(), root.type == "ERROR")
         broken = root.has_error
         return Chunk(
-            text, piece.braces, found, opening(nodes), broken, unclosed(text, root, found) if broken else ()
+            text=text,
+            braces=piece.braces,
+            found=found,
+            opening=opening(nodes),
+            notable=found.is_notable,
+            broken=broken,
+            unclosed=unclosed(text, root, found) if broken else (),
         )
 
 

@@ -50,6 +50,8 @@ class Segment:
     """Offsets of ``{``, and ``~offset`` of ``}``, outside comments and literals."""
     seen: int
     """So much of the text from the segment's start on decides about the segment."""
+    blocks: int = 0
+    """How many ``}`` have no braces around them."""
     closed: bool = True
     """Not a literal that is open at the end of the file."""
 
@@ -60,6 +62,13 @@ class Piece:
     braces: tuple[int, ...]
 
 
+def is_single_block(piece: Segment | Piece) -> bool:
+    """Whether a piece ends with the only block it has outside all brackets: one item, with nothing missing."""
+    if not isinstance(piece, Segment) or piece.blocks != 1 or piece.brackets:
+        return False
+    return len(piece.text.rstrip()) == ~piece.braces[-1] + 1
+
+
 class _Scan:
     """Finds the end of one segment."""
 
@@ -68,7 +77,7 @@ class _Scan:
         self.start = start
         self.lenient = lenient
         self.braces: list[int] = []
-        self.depth = 0
+        self.depth = self.blocks = 0
         self.open: list[int] = []
         """Brackets outside braces, and the outermost of the braces."""
         self.strays = bytearray()
@@ -109,8 +118,14 @@ class _Scan:
         size = len(self.data)
         line_end = self.data.find(b"\n", end) if end < size else -1
         seen = (line_end if line_end >= 0 else size) + 1 - self.start
-        brackets = bytes(self.strays) + bytes(self.open)
-        return Segment(self.data[self.start : end], brackets, tuple(self.braces), seen, closed)
+        return Segment(
+            text=self.data[self.start : end],
+            brackets=bytes(self.strays) + bytes(self.open),
+            braces=tuple(self.braces),
+            seen=seen,
+            blocks=self.blocks,
+            closed=closed,
+        )
 
     def _opened(self, place: int) -> None:
         if self.depth == 0:
@@ -122,7 +137,9 @@ class _Scan:
         self.braces.append(~(place - self.start))
         if self.depth > 1:
             self.depth -= 1
-        elif self.depth == 1:
+            return
+        self.blocks += 1
+        if self.depth == 1:
             self.depth = 0
             self.open.pop()
         else:

@@ -30,7 +30,7 @@ fn f(x: f64) -> f64 { x * x }
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     choices = (Activity.ACTIVE, Activity.CONST)
-    for index, parameter, argument, activity in subject.valid_inputs():
+    for index, parameter, argument, activity in subject.valid_inputs:
         if activity is Activity.ACTIVE_ONLY and not is_indirect(parameter.type_text):
             fixes = replace_activity(subject.function, subject.annotation, index, choices)
             yield RULE.at(argument.span, related=(subject.about(parameter),), fixes=fixes)

@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     returned, written = subject.returned, subject.function.return_type
     if returned is None or written is None or subject.mode is not Mode.FORWARD:
         return
-    active = any(a is not Activity.CONST for _, _, _, a in subject.valid_inputs())
+    active = any(a is not Activity.CONST for _, _, _, a in subject.valid_inputs)
     if active and returned[1].activity is Activity.CONST and holds_float(written) is True:
         fixes = replace_activity(
             subject.function, subject.annotation, returned[0], (Activity.DUAL_ONLY, Activity.DUAL)

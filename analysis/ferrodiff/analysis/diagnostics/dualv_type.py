@@ -28,7 +28,7 @@ fn f(x: f64) -> f64 { x }
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    for index, parameter, argument, activity in subject.valid_inputs():
+    for index, parameter, argument, activity in subject.valid_inputs:
         if activity in LONG and cannot_be_slice(parameter.type_text):
             words = {"activity": activity.value, "type": parameter.type_text}
             fixes = replace_activity(subject.function, subject.annotation, index)

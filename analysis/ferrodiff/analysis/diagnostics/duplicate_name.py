@@ -29,7 +29,8 @@ fn f(x: f64) -> f64 { x }
 """,
 )
 
-_Key = tuple[Span, str]
+_Key = tuple[int, str]
+"""Where a scope starts, and a name."""
 
 
 def check(file: File) -> Iterator[Diagnostic]:
@@ -38,7 +39,7 @@ def check(file: File) -> Iterator[Diagnostic]:
         annotation = located.annotation
         conditional = annotation.via_cfg_attr or any(a.path == "cfg" for a in located.function.attributes)
         if annotation.name is not None and not conditional:
-            generated.setdefault((located.scope, annotation.name), []).append(located)
+            generated.setdefault((located.scope.start, annotation.name), []).append(located)
     if not generated:
         return
     existing = _existing(file, generated)
@@ -71,10 +72,10 @@ def _existing(file: File, wanted: dict[_Key, list[Located]]) -> dict[_Key, Span]
         for name in placed.chunk.found.names:
             if name.name not in words:
                 continue
-            moved = shifted(name, placed.start)
-            key = (FILE_SCOPE if name.scope is FILE_SCOPE else moved.scope, name.name)
+            scope = FILE_SCOPE if name.scope is FILE_SCOPE else name.scope.shifted(placed.start)
+            key = (scope.start, name.name)
             if key in wanted:
-                found.setdefault(key, moved.span)
+                found.setdefault(key, name.span.shifted(placed.start))
     return found
 
 

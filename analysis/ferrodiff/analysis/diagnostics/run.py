@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.diagnostics import unknown_code
 from ferrodiff.analysis.diagnostics.core import Diagnostic
@@ -31,8 +31,9 @@ def diagnose(analysis: FileAnalysis, crate_root: bool | None = None) -> tuple[Di
 
 def _of_item(chunk: Chunk) -> tuple[Diagnostic, ...]:
     """Kept with the item: they depend on nothing else."""
-    if chunk.checks is None:
-        chunk.checks = tuple(
+    known: tuple[Diagnostic, ...] | None = chunk.kept.get("checks")
+    if known is None:
+        known = chunk.kept["checks"] = tuple(
             [d for function in chunk.found.functions for d in check_annotations(function, chunk.text)]
         )
-    return cast("tuple[Diagnostic, ...]", chunk.checks)
+    return known

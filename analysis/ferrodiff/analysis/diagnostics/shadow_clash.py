@@ -34,7 +34,7 @@ fn f(x: &f64, offset: f64) -> f64 { *x }
 def check(subject: Subject) -> Iterator[Diagnostic]:
     names = {p.name: p for p in subject.function.parameters if p.name is not None}
     generated: list[tuple[str, Span]] = []
-    for _, parameter, argument, activity in subject.valid_inputs():
+    for _, parameter, argument, activity in subject.valid_inputs:
         shadows = shadow_names(parameter, activity, subject.mode, subject.annotation.width)
         generated += [(shadow, argument.span) for shadow in shadows if shadow in names]
     returned = subject.returned

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ferrodiff.analysis.activities import allowed_input, expected_count
 from ferrodiff.analysis.diagnostics.core import Related
 from ferrodiff.analysis.model import Activity, Annotation, Argument, Function, Mode, Parameter, ProblemKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     function: Function
     annotation: Annotation
@@ -31,12 +32,16 @@ class Subject:
         for index, (parameter, argument) in enumerate(pairs):
             yield index, parameter, argument
 
-    def valid_inputs(self) -> Iterator[tuple[int, Parameter, Argument, Activity]]:
+    @cached_property
+    def valid_inputs(self) -> tuple[tuple[int, Parameter, Argument, Activity], ...]:
         """Those that rustc accepts."""
-        for index, parameter, argument in self.inputs():
-            activity = argument.activity
-            if activity is not None and allowed_input(activity, parameter, self.mode):
-                yield index, parameter, argument, activity
+        return tuple(
+            [
+                (index, parameter, argument, argument.activity)
+                for index, parameter, argument in self.inputs()
+                if argument.activity is not None and allowed_input(argument.activity, parameter, self.mode)
+            ]
+        )
 
     @property
     def returned(self) -> tuple[int, Argument] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
@@ -35,13 +36,14 @@ _OBJECT = re.compile(rf"{_POINTER}+\(?dyn\b")
 _FUNCTION = re.compile(r"(?:for<[^>]*> )?(?:unsafe )?(?:extern (?:\"[^\"]*\" )?)?fn\(")
 
 
+@lru_cache(maxsize=1024)
 def is_unknown_code(written: str) -> bool:
     """Whether a written type is a function pointer or a pointer to a trait object."""
     return _OBJECT.match(written) is not None or _FUNCTION.match(written) is not None
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    for index, parameter, argument, activity in subject.valid_inputs():
+    for index, parameter, argument, activity in subject.valid_inputs:
         if activity is not Activity.CONST and is_unknown_code(parameter.type_text):
             words = {"activity": activity.value, "type": parameter.type_text}
             fixes = replace_activity(subject.function, subject.annotation, index, (Activity.CONST,))
