@@ -81,10 +81,10 @@ def _walk(folder: str) -> Iterator[str]:
                 yield os.path.normpath(os.path.join(directory, name))
 
 
-def require_file(argument: str) -> None:
+def require_file(argument: str, wanted: str = "one Rust file, the root of a program") -> None:
     """Raises `Failure` unless the argument is a readable file rather than a folder or nothing."""
     if os.path.isdir(argument):
-        raise Failure(f"`{argument}` is a folder", help="name one Rust file, the root of a program")
+        raise Failure(f"`{argument}` is a folder", help=f"name {wanted}")
     if argument == STANDARD_INPUT:
         return
     try:

@@ -7,24 +7,21 @@ a name of your choice; and every call of `__enzyme_autodiff` or `__enzyme_fwddif
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ferrodiff.server.commands.compiling import CPU_HELP
-from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
-from ferrodiff.server.paths import require_file
-
-if TYPE_CHECKING:
-    from ferrodiff.adcore.errors import CannotDifferentiate
+from ferrodiff.server.compile.refusal import FilesOnDisk, refuse
+from ferrodiff.server.errors import Failure
+from ferrodiff.server.paths import STANDARD_INPUT, require_file
 
 EMITS = {"llvm-ir": ".ll", "asm": ".s", "obj": ".o"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("file", metavar="FILE", help="LLVM IR (.ll) or bitcode (.bc)")
+    parser.add_argument("file", metavar="FILE", help="LLVM IR (.ll) or bitcode (.bc); `-` is standard input")
     parser.add_argument("-f", "--function", help="the function to differentiate")
     parser.add_argument("--name", help="the derivative's name (default: d and the function's name)")
     parser.add_argument("--mode", choices=("forward", "reverse"), default="forward", help="default: forward")
@@ -47,29 +44,43 @@ def run(options: argparse.Namespace) -> int:
     from ferrodiff.adcore.errors import AdcoreError, CannotDifferentiate
     from ferrodiff.server.compile.native import check_cpu
 
-    require_file(options.file)
+    require_file(options.file, "one file of LLVM IR")
     check_cpu(options.cpu)
     if options.emit == "obj" and not options.output:
         raise Failure("an object file needs a place to go", help="name one with `-o OUT`")
     try:
-        text = _requested(_read(Path(options.file)), options)
+        text = _requested(_read(options.file), options)
         module = _differentiated(text, options)
     except CannotDifferentiate as error:
-        raise _refusal([error]) from error
+        refuse([error], FilesOnDisk())
     except AdcoreError as error:
-        raise Failure(f"`{options.file}` is no LLVM IR that can be read", details=str(error)) from error
+        raise Failure(
+            f"`{options.file}` is no LLVM IR that can be read{_reason(str(error))}", details=str(error)
+        ) from error
     _write(module, options)
     return 0
 
 
-def _read(path: Path) -> str:
+def _reason(text: str) -> str:
+    """LLVM's own words about text or bitcode, with the line."""
+    found = re.search(r"<string>:(\d+):\d+: error: (.*)", text)
+    if found:
+        return f": line {found.group(1)}: {found.group(2)}"
+    last = text.strip().splitlines()[-1:]
+    return f": {last[0].removeprefix('error: ')}" if last else ""
+
+
+def _read(name: str) -> str:
     from ferrodiff.adcore.backend.passes import canonical
 
-    data = path.read_bytes()
+    try:
+        data = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+    except OSError as error:
+        raise Failure(f"cannot read `{name}`: {(error.strerror or str(error)).lower()}") from error
     if data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"):
         return canonical(data)
     if b"\0" in data:  # LLVM reads text up to the first NUL and would find an empty module
-        raise Failure(f"`{path}` is no LLVM IR: it holds NUL bytes")
+        raise Failure(f"`{name}` is no LLVM IR: it holds NUL bytes")
     return canonical(data.decode("utf-8", "replace"))
 
 
@@ -107,39 +118,25 @@ def _differentiated(text: str, options: argparse.Namespace) -> object:
 
     done = differentiate_module(inline_for_reverse(passes.text_before_ad(text)))
     if done.errors:
-        raise _refusal(done.errors)
+        refuse(done.errors, FilesOnDisk())
     module = passes.parse(done.text)
     passes.after_ad(module, cpu=options.cpu, opt_level=options.opt_level)
     return module
 
 
-def _refusal(errors: Sequence[CannotDifferentiate]) -> Failure:
-    """What the core refused, each with its place where the IR has debug information."""
-    lines = []
-    for error in errors:
-        here = error.location
-        place = f"{here.file}:{here.line}:{here.column}: " if here is not None and here.line else ""
-        lines.append(f"{place}{error.reason}")
-        if error.instruction:
-            lines.append(f"    in `{error.instruction.strip()}`")
-    helps = [error.help for error in errors if error.help]
-    return Failure("\n".join(lines), help=helps[0] if helps else None, exit_code=EXIT_PROBLEMS)
-
-
 def _write(module: object, options: argparse.Namespace) -> None:
     from ferrodiff.adcore.backend import objects
+    from ferrodiff.server.compile.pipeline import deliver, workspace
 
     if options.emit == "obj":
-        Path(options.output).write_bytes(
-            objects.emit_object(module, cpu=options.cpu, opt_level=options.opt_level)
-        )
-        return
-    text = (
-        objects.emit_ir(module)
-        if options.emit == "llvm-ir"
-        else objects.emit_assembly(module, cpu=options.cpu, opt_level=options.opt_level)
-    )
-    if options.output:
-        Path(options.output).write_text(text)
+        data = objects.emit_object(module, cpu=options.cpu, opt_level=options.opt_level)
+    elif options.emit == "asm":
+        data = objects.emit_assembly(module, cpu=options.cpu, opt_level=options.opt_level).encode()
     else:
-        print(text)
+        data = objects.emit_ir(module).encode()
+    if not options.output:
+        print(data.decode())
+        return
+    with workspace() as folder:
+        (folder / "output").write_bytes(data)
+        deliver(folder / "output", Path(options.output))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.compile.manifest import Manifest, manifest_of
 from ferrodiff.server.compile.names import Found, find_derivative
-from ferrodiff.server.compile.sources import SourceFile, argument_file, read_sources
+from ferrodiff.server.compile.sources import SourceFile, argument_file, read_sources, word_at
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import Message, Place, render
@@ -105,7 +105,7 @@ class Crate:
         if column <= 0:
             text = file.source.data[span.start : span.end]
             start = span.start + len(text) - len(text.lstrip())
-        return Place(file.name, file.source, Span(start, _word_end(file.source.data, start, span.end)))
+        return Place(file.name, file.source, word_at(file.source.data, start, span.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +271,6 @@ def _absolute_include(match: re.Match[str], folder: Path) -> str:
 
 def _escape(path: str) -> str:
     return path.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _word_end(data: bytes, start: int, stop: int) -> int:
-    end = start
-    while end < stop and (data[end : end + 1].isalnum() or data[end] == 0x5F or data[end] >= 0x80):
-        end += 1
-    return max(end, min(start + 1, stop))
 
 
 def _in_item(source: SourceText, item: Span, line: int, column: int) -> bool:

@@ -87,7 +87,7 @@ def build_crate(
         native = differentiate(crate, compiled, options, toolchain, clock)
         clock.begin("emit")
         result = _emit(crate, compiled, native, options, linker, work, clock)
-        _deliver(result, output)
+        deliver(result, output)
     return Built(output, compiled.warnings, resolved_name(options.cpu), clock.seconds)
 
 
@@ -209,7 +209,7 @@ def _emit(
     return target
 
 
-def _deliver(made: Path, output: Path) -> None:
+def deliver(made: Path, output: Path) -> None:
     """Puts the finished file in place at once: nobody sees half of it, a running old one is no obstacle."""
     if output.is_dir():
         raise Failure(f"cannot write `{output}`: it is a folder", help="name the output file with `-o`")

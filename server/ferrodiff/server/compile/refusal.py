@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
-from ferrodiff.server.compile.crate import Crate
-from ferrodiff.server.errors import Reported
+from ferrodiff.analysis.text import SourceText
+from ferrodiff.server.compile.sources import SourceFile, word_at
+from ferrodiff.server.errors import Failure, Reported
+from ferrodiff.server.paths import read_source
 from ferrodiff.server.render import Message, Place, render
 
 
@@ -66,7 +69,34 @@ class CannotBuild(Reported):
         self.refusals = refusals
 
 
-def refuse(errors: Iterable[Refusal], crate: Crate) -> None:
+class Sources(Protocol):
+    """Where the text is that debug information speaks of; a `Crate` is one."""
+
+    @property
+    def files(self) -> Sequence[SourceFile]: ...
+    def place(self, name: str, line: int, column: int) -> Place | None: ...
+
+
+class FilesOnDisk:
+    """Source files of any language, read when they are asked for."""
+
+    files: Sequence[SourceFile] = ()
+
+    def place(self, name: str, line: int, column: int) -> Place | None:
+        """The text at a 1-based line and byte column, to the end of the word; None for files that are not there."""
+        try:
+            source = SourceText(read_source(name))
+        except Failure:
+            return None
+        if not 1 <= line <= len(source.line_starts):
+            return None
+        shown = os.path.relpath(name)
+        span = source.line_span(line - 1)
+        start = min(span.start + max(column - 1, 0), span.end)
+        return Place(name if shown.startswith("..") else shown, source, word_at(source.data, start, span.end))
+
+
+def refuse(errors: Iterable[Refusal], crate: Sources) -> NoReturn:
     """Raises `CannotBuild` with every distinct refusal."""
     found: list[Refused] = []
     for error in errors:
@@ -76,7 +106,7 @@ def refuse(errors: Iterable[Refusal], crate: Crate) -> None:
     raise CannotBuild(found)
 
 
-def locate(error: Refusal, crate: Crate) -> Refused:
+def locate(error: Refusal, crate: Sources) -> Refused:
     """Finds the innermost place of a refusal that is in the user's files.
 
     Code of the standard library that was inlined is shown at the user's call of it.
@@ -97,7 +127,7 @@ def locate(error: Refusal, crate: Crate) -> Refused:
     return Refused(error.derivative, error.reason, place, tuple(notes[:3] + notes[3:][-1:]), helps)
 
 
-def _annotation(derivative: str | None, crate: Crate) -> Place | None:
+def _annotation(derivative: str | None, crate: Sources) -> Place | None:
     for file in crate.files:
         for function in file.analysis.functions:
             for annotation in function.annotations:

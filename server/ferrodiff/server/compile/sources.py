@@ -124,6 +124,14 @@ class _Reader:
         return os.path.normpath(os.path.join(self.shown_folder, os.path.relpath(path, self.root_folder)))
 
 
+def word_at(data: bytes, start: int, stop: int) -> Span:
+    """From `start` to the end of the word there, one byte at least where there is one before `stop`."""
+    end = start
+    while end < stop and (data[end : end + 1].isalnum() or data[end] == 0x5F or data[end] >= 0x80):
+        end += 1
+    return Span(start, max(end, min(start + 1, stop)))
+
+
 def _file_modules(data: bytes) -> Iterator[FileModule]:
     import tree_sitter_rust
     from tree_sitter import Language, Node, Parser
