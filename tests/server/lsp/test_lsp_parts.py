@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import marshal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from ferrodiff.analysis.document import analyse
 from ferrodiff.analysis.mentions import call_around, mentions
 from ferrodiff.analysis.text import SourceText, Span
-from ferrodiff.server.lsp.codecache import CodeCache
 from ferrodiff.server.lsp.convert import path_of, uri_of
 from ferrodiff.server.lsp.halftyped import closed_at
 from ferrodiff.server.lsp.index import rust_files
@@ -207,24 +205,3 @@ def test_rust_files(tmp_path: Path) -> None:
     found = [path.relative_to(tmp_path).as_posix() for path in rust_files([tmp_path], 100)]
     assert found == ["a.rs", "src/b.rs"]
     assert len(rust_files([tmp_path], 1)) == 1 and rust_files([tmp_path / "none"], 5) == []
-
-
-def test_code_cache(tmp_path: Path) -> None:
-    path = tmp_path / "sub" / "code.bin"
-    cache = CodeCache(path)
-    cache.load()
-    code = cache.compile("x = 1", "<made>", "exec")
-    cache.finish()
-    again = CodeCache(path)
-    again.load()
-    assert again.compile("x = 1", "<made>", "exec") == code
-    again.finish()
-    for damage in (b"", b"nonsense", marshal.dumps([1])):
-        path.write_bytes(damage)
-        damaged = CodeCache(path)
-        damaged.load()
-        assert damaged.compile("x = 1", "<made>", "exec") is not None
-    unwritable = CodeCache(Path("/proc/none/code.bin"))
-    unwritable.load()
-    unwritable.compile("x = 2", "<made>", "exec")
-    unwritable.finish()

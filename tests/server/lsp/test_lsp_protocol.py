@@ -169,3 +169,17 @@ def test_capabilities_are_complete(start_raw: Callable[..., Any]) -> None:
     assert not missing, json.dumps(offered, indent=1)
     assert "ferrodiff.run" in offered["executeCommandProvider"]["commands"]
     assert offered["workspace"]["workspaceFolders"]["supported"] is True
+
+
+def test_a_request_is_answered_even_if_cancelled_before_it_begins(start_raw: Callable[..., Any]) -> None:
+    server = start_raw()
+    server.initialize()
+    run = {"command": "ferrodiff.serverInfo", "arguments": []}
+    asked = {"jsonrpc": "2.0", "id": "early", "method": "workspace/executeCommand", "params": run}
+    cancel = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "early"}}
+    # Both in one piece, so that the server reads them together.
+    frames = [json.dumps(message).encode() for message in (asked, cancel)]
+    server.send_bytes(b"".join(b"Content-Length: %d\r\n\r\n" % len(body) + body for body in frames))
+    answer = server.answer("early")
+    assert "result" in answer or answer["error"]["code"] == -32800
+    assert server.finish() == 0

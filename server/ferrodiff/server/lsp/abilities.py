@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from lsprotocol import types as t
-from pygls.capabilities import get_capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,49 +40,71 @@ class Abilities:
     """Whether it wants `experimental/serverStatus`."""
 
 
-def abilities_of(capabilities: t.ClientCapabilities) -> Abilities:
-    def has(path: str) -> bool:
-        return bool(get_capability(capabilities, path, False))
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
-    def formats(path: str) -> bool:
-        return t.MarkupKind.Markdown in (get_capability(capabilities, path, None) or ())
 
-    experimental = _mapping(capabilities.experimental)
+def capability(capabilities: Any, path: str) -> Any:
+    """What ``textDocument.rename.prepareSupport`` leads to, or None where the path breaks off.
+
+    Shapes are not checked: a client that says something odd about one feature still has the others.
+    """
+    for name in path.split("."):
+        if not isinstance(capabilities, Mapping):
+            return None
+        capabilities = capabilities.get(name)
+    return capabilities
+
+
+def encoding_of(capabilities: Any) -> str:
+    """The first position encoding of the client's that is known here."""
+    offered = capability(capabilities, "general.positionEncodings")
+    known = [name for name in offered if name in ENCODINGS] if isinstance(offered, list) else []
+    return str(known[0]) if known else "utf-16"
+
+
+_FLAGS = {
+    "configuration": "workspace.configuration",
+    "configuration_registration": "workspace.didChangeConfiguration.dynamicRegistration",
+    "watching": "workspace.didChangeWatchedFiles.dynamicRegistration",
+    "progress": "window.workDoneProgress",
+    "snippets": "textDocument.completion.completionItem.snippetSupport",
+    "apply_edit": "workspace.applyEdit",
+    "show_document": "window.showDocument.support",
+    "refresh_diagnostics": "workspace.diagnostics.refreshSupport",
+    "refresh_hints": "workspace.inlayHint.refreshSupport",
+    "refresh_lenses": "workspace.codeLens.refreshSupport",
+    "related": "textDocument.publishDiagnostics.relatedInformation",
+    "links": "textDocument.publishDiagnostics.codeDescriptionSupport",
+    "nested_symbols": "textDocument.documentSymbol.hierarchicalDocumentSymbolSupport",
+    "status": "experimental.serverStatusNotification",
+}
+_PRESENT = {
+    "pull": "textDocument.diagnostic",
+    "standard_content": "workspace.textDocumentContent",
+    "action_literals": "textDocument.codeAction.codeActionLiteralSupport",
+}
+_FORMATS = {
+    "markdown": "textDocument.hover.contentFormat",
+    "completion_markdown": "textDocument.completion.completionItem.documentationFormat",
+    "signature_markdown": "textDocument.signatureHelp.signatureInformation.documentationFormat",
+}
+
+
+def abilities_of(capabilities: Any) -> Abilities:
+    """Reads the client's capabilities, as JSON."""
+    flags = {name: capability(capabilities, path) is True for name, path in _FLAGS.items()}
+    present = {name: capability(capabilities, path) is not None for name, path in _PRESENT.items()}
+    formats = {name: "markdown" in _list(capability(capabilities, path)) for name, path in _FORMATS.items()}
+    custom = capability(capabilities, "experimental.ferrodiffContent") is True
+    commands = _list(capability(capabilities, "experimental.commands.commands"))
     return Abilities(
-        pull=get_capability(capabilities, "text_document.diagnostic") is not None,
-        configuration=has("workspace.configuration"),
-        configuration_registration=has("workspace.did_change_configuration.dynamic_registration"),
-        watching=has("workspace.did_change_watched_files.dynamic_registration"),
-        progress=has("window.work_done_progress"),
-        snippets=has("text_document.completion.completion_item.snippet_support"),
-        markdown=formats("text_document.hover.content_format"),
-        completion_markdown=formats("text_document.completion.completion_item.documentation_format"),
-        signature_markdown=formats("text_document.signature_help.signature_information.documentation_format"),
-        apply_edit=has("workspace.apply_edit"),
-        show_document=has("window.show_document.support"),
-        action_literals=has("text_document.code_action.code_action_literal_support"),
-        refresh_diagnostics=has("workspace.diagnostics.refresh_support"),
-        refresh_hints=has("workspace.inlay_hint.refresh_support"),
-        refresh_lenses=has("workspace.code_lens.refresh_support"),
-        standard_content=get_capability(capabilities, "workspace.text_document_content") is not None,
-        content=get_capability(capabilities, "workspace.text_document_content") is not None
-        or experimental.get("ferrodiffContent") is True,
-        related=has("text_document.publish_diagnostics.related_information"),
-        links=has("text_document.publish_diagnostics.code_description_support"),
-        nested_symbols=has("text_document.document_symbol.hierarchical_document_symbol_support"),
-        commands=frozenset(_commands(experimental)),
-        status=experimental.get("serverStatusNotification") is True,
+        **flags,
+        **present,
+        **formats,
+        content=present["standard_content"] or custom,
+        commands=frozenset(name for name in commands if isinstance(name, str)),
     )
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
-    fields = getattr(value, "_asdict", None)
-    return dict(fields()) if callable(fields) else {}
-
-
-def _commands(experimental: dict[str, Any]) -> list[str]:
-    listed = experimental.get("commands")
-    names = _mapping(listed).get("commands") if listed is not None else None
-    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

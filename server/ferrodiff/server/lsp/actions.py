@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.diagnostics import missing_feature, missing_import
 from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.inference import annotate
@@ -16,10 +14,11 @@ from ferrodiff.analysis.local import every_function_near, functions_near
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test, sample_line
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import range_of, span_of
 from ferrodiff.server.lsp.diagnostics import diagnostics_of, severity_of
-from ferrodiff.server.lsp.features import CHECK, FIX_ALL, RUN
 from ferrodiff.server.lsp.generated import proposals_for, rewrites_of
+from ferrodiff.server.lsp.names import CHECK, FIX_ALL, RUN
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer

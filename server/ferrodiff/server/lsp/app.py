@@ -15,26 +15,25 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from lsprotocol import types as t
-from pygls.exceptions import JsonRpcException
-from pygls.lsp.server import LanguageServer
-from pygls.protocol import default_converter
-
-from ferrodiff.server.lsp.abilities import Abilities, abilities_of
-from ferrodiff.server.lsp.convert import path_of, same_uri
-from ferrodiff.server.lsp.features import preload
+from ferrodiff.server.lsp import types as t
+from ferrodiff.server.lsp.abilities import Abilities, abilities_of, encoding_of
+from ferrodiff.server.lsp.capabilities import offered
+from ferrodiff.server.lsp.convert import path_of, same_uri, uri_of
+from ferrodiff.server.lsp.diagnostics import Pusher
+from ferrodiff.server.lsp.documents import Documents
+from ferrodiff.server.lsp.features import FEATURES, PULL, preload, register
+from ferrodiff.server.lsp.index import WorkspaceIndex
 from ferrodiff.server.lsp.progress import Progress
-from ferrodiff.server.lsp.protocol import FerrodiffProtocol
+from ferrodiff.server.lsp.protocol import JsonRpc
+from ferrodiff.server.lsp.results import ResultStore
 from ferrodiff.server.lsp.settings import SECTION, Settings, parse_settings
 from ferrodiff.server.lsp.transport import ReaderThread
+from ferrodiff.server.lsp.virtual import VirtualDocuments
 
 if TYPE_CHECKING:
     from ferrodiff.analysis.document import FileAnalysis
-    from ferrodiff.server.lsp.documents import Documents
     from ferrodiff.server.lsp.execute import Executor
-    from ferrodiff.server.lsp.index import Derivative, WorkspaceIndex
-    from ferrodiff.server.lsp.results import ResultStore
-    from ferrodiff.server.lsp.virtual import VirtualDocuments
+    from ferrodiff.server.lsp.index import Derivative
 
 logger = logging.getLogger(__name__)
 
@@ -60,36 +59,24 @@ class _Writer:
             self._stream.close()
 
 
-class FerrodiffServer(LanguageServer):
-    """Holds the state that features share; `warm` makes the parts that need the analysis."""
-
-    protocol: FerrodiffProtocol
-    documents: Documents
-    index: WorkspaceIndex
-    results: ResultStore
-    virtual: VirtualDocuments
-    schemes = ("ferrodiff",)
-    requests = ("ferrodiff/content",)
+class FerrodiffServer:
+    """Holds the state that features share."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "ferrodiff",
-            _version(),
-            text_document_sync_kind=t.TextDocumentSyncKind.Incremental,
-            protocol_cls=FerrodiffProtocol,
-            converter_factory=default_converter,
-        )
+        self.protocol = JsonRpc(lambda: self.stop(1))
         self.settings = Settings()
         self.abilities = Abilities()
+        self.encoding = "utf-16"
+        """The position encoding agreed with the client."""
+        self.cancellations: dict[int | str, asyncio.Event] = {}
+        """What a client sets by cancelling a progress token."""
         self.workspace_folders: list[Path] = []
-        self._warm = False
         self._executor: Executor | None = None
         self.on_text: list[Callable[[str, bool], None]] = []
         """Called with a URI and whether it was just opened, whenever a text changed."""
         self.on_close: list[Callable[[str], None]] = []
         self.on_settings: list[Callable[[], None]] = []
         self.on_results: list[Callable[[], None]] = []
-        self.on_initialize: list[Callable[[], None]] = []
         self.on_initialized: list[Callable[[], None]] = []
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -97,54 +84,8 @@ class FerrodiffServer(LanguageServer):
         self._exit_code = 0
         self._parent: int | None = None
         self._initialization_options: Any = None
-
-    # -- features ------------------------------------------------------------------------------------
-
-    def feature_of(
-        self, method: str, handler: Callable[..., Any], options: Any = None, empty: Any = None
-    ) -> None:
-        """Registers ``handler(server, params)``; a failure is logged and `empty` answered."""
-
-        def guarded(params: Any) -> Any:
-            try:
-                return handler(self, params)
-            except JsonRpcException:
-                raise
-            except Exception:
-                logger.exception("%s failed", method)
-                return empty
-
-        self.feature(method, options)(guarded)
-
-    @property
-    def encoding(self) -> str:
-        """The position encoding agreed with the client."""
-        encoding = self.workspace.position_encoding
-        return str(getattr(encoding, "value", encoding) or "utf-16")
-
-    async def execute(self, params: t.ExecuteCommandParams) -> Any:
-        """`workspace/executeCommand`."""
-        self.warm()
-        if self._executor is None:
-            from ferrodiff.server.lsp.execute import Executor
-
-            self._executor = Executor(self)
-        return await self._executor.execute(params)
-
-    def warm(self) -> None:
-        """Loads the analysis and makes what stands on it; does nothing the second time."""
-        if self._warm:
-            return
-        self._warm = True
-        from ferrodiff.server.lsp.diagnostics import Pusher
-        from ferrodiff.server.lsp.documents import Documents
-        from ferrodiff.server.lsp.index import WorkspaceIndex
-        from ferrodiff.server.lsp.results import ResultStore
-        from ferrodiff.server.lsp.virtual import VirtualDocuments
-
         self.documents = Documents()
         self.index = WorkspaceIndex()
-        self.index.folders = list(self.workspace_folders)
         self.results = ResultStore()
         self.virtual = VirtualDocuments(self)
         pusher = Pusher(self)
@@ -153,20 +94,47 @@ class FerrodiffServer(LanguageServer):
         self.on_settings.append(pusher.everything)
         self.on_results.append(pusher.everything)
 
+    # -- features ------------------------------------------------------------------------------------
+
+    def register_all(self) -> None:
+        """Registers everything but what depends on the client."""
+        handle = self.protocol.handle
+        handle(t.INITIALIZE, self.initialize)
+        handle(t.INITIALIZED, lambda params: self.spawn(self.initialized()))
+        handle(t.SHUTDOWN, lambda params: self.shut_down())
+        handle(t.EXIT, lambda params: self.stop(0 if self.protocol.shut_down else 1))
+        handle(t.TEXT_DOCUMENT_DID_OPEN, self.did_open)
+        handle(t.TEXT_DOCUMENT_DID_CHANGE, self.did_change)
+        handle(t.TEXT_DOCUMENT_DID_CLOSE, self.did_close)
+        handle(t.WORKSPACE_EXECUTE_COMMAND, self.execute)
+        register(self, FEATURES)
+
+    async def execute(self, params: t.ExecuteCommandParams) -> Any:
+        """`workspace/executeCommand`."""
+        if self._executor is None:
+            from ferrodiff.server.lsp.execute import Executor
+
+            self._executor = Executor(self)
+        return await self._executor.execute(params)
+
+    def ask(self, method: str, params: Any = None) -> None:
+        """Asks the client for something whose answer does not matter."""
+        self.protocol.ask(method, params).add_done_callback(_unheeded)
+
+    def show_message(self, kind: t.MessageType, text: str) -> None:
+        self.protocol.notify(t.WINDOW_SHOW_MESSAGE, t.ShowMessageParams(kind, text))
+
     # -- documents -----------------------------------------------------------------------------------
 
     def did_open(self, params: t.DidOpenTextDocumentParams) -> None:
-        self.warm()
         if self.documents.open(params.text_document) is not None:
             self._text_changed(params.text_document.uri, True)
 
     def did_change(self, params: t.DidChangeTextDocumentParams) -> None:
-        self.warm()
         if self.documents.change(params.text_document, params.content_changes, self.encoding) is not None:
             self._text_changed(params.text_document.uri, False)
 
     def did_close(self, params: t.DidCloseTextDocumentParams) -> None:
-        self.warm()
         if self.documents.close(params.text_document.uri) is not None:
             self.call(self.on_close, params.text_document.uri)
 
@@ -237,24 +205,30 @@ class FerrodiffServer(LanguageServer):
 
     # -- settings and life ---------------------------------------------------------------------------
 
-    def initialize(self, params: t.InitializeParams) -> None:
-        """Takes what `initialize` says; called before capabilities are computed."""
+    def initialize(self, params: t.InitializeParams) -> dict[str, Any]:
+        """Takes what `initialize` says, and says what is offered."""
+        self.protocol.initialized = True
         self.abilities = abilities_of(params.capabilities)
+        self.encoding = encoding_of(params.capabilities)
+        if self.abilities.pull:
+            register(self, PULL)
         self._initialization_options = params.initialization_options
-        self.workspace_folders = [
-            path for uri in self.folder_uris(params) if (path := path_of(uri)) is not None
-        ]
+        self.workspace_folders = [path for uri in _folder_uris(params) if (path := path_of(uri)) is not None]
+        self.index.folders = list(self.workspace_folders)
         pid = params.process_id
         # A client in another process namespace names a process that does not exist here.
         if pid is not None and pid > 0 and os.name == "posix" and _alive(pid):
             self._parent = pid
         self._take_settings(params.initialization_options, report=False)
-        self.call(self.on_initialize)
+        return {
+            "capabilities": offered(params.capabilities),
+            "serverInfo": {"name": "ferrodiff", "version": _version()},
+        }
 
-    def folder_uris(self, params: t.InitializeParams) -> list[str]:
-        if params.workspace_folders:
-            return [folder.uri for folder in params.workspace_folders]
-        return [params.root_uri] if params.root_uri else []
+    def shut_down(self) -> None:
+        """`shutdown`: what runs is stopped, and only `exit` is heard from now on."""
+        self.protocol.shut_down = True
+        self.cancel_work()
 
     async def initialized(self) -> None:
         """What needs the client to listen: reports, registrations, the settings it holds, the index."""
@@ -273,12 +247,12 @@ class FerrodiffServer(LanguageServer):
             return
         item = t.ConfigurationItem(section=SECTION)
         try:
-            request = self.workspace_configuration_async(t.ConfigurationParams(items=[item]))
+            request = self.protocol.ask(t.WORKSPACE_CONFIGURATION, t.ConfigurationParams(items=[item]))
             answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
         except Exception as error:
             logger.warning("the client did not give its settings: %s", error)
             return
-        if answer and answer[0] is not None:
+        if isinstance(answer, list) and answer and answer[0] is not None:
             self._take_settings(answer[0], report=True)
 
     def settings_changed(self, raw: Any) -> None:
@@ -290,10 +264,10 @@ class FerrodiffServer(LanguageServer):
 
     def _take_settings(self, raw: Any, report: bool) -> None:
         before = self.settings
-        self.settings, problems = parse_settings(_plain(raw))
+        self.settings, problems = parse_settings(raw)
         if report:
             for message in [problem.message for problem in problems] + self._unknown_codes():
-                self.window_show_message(t.ShowMessageParams(t.MessageType.Warning, f"Ferrodiff: {message}"))
+                self.show_message(t.MessageType.Warning, f"Ferrodiff: {message}")
         if self.settings != before:
             self.call(self.on_settings)
 
@@ -317,7 +291,7 @@ class FerrodiffServer(LanguageServer):
         if not wanted:
             return
         try:
-            request = self.client_register_capability_async(t.RegistrationParams(wanted))
+            request = self.protocol.ask(t.CLIENT_REGISTER_CAPABILITY, t.RegistrationParams(wanted))
             await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
         except Exception as error:
             logger.warning("the client refused a registration: %s", error)
@@ -344,15 +318,11 @@ class FerrodiffServer(LanguageServer):
     def refresh(self) -> None:
         """Asks the client to ask again for what depends on results or settings."""
         if self.abilities.refresh_diagnostics and self.abilities.pull:
-            self._request(self.workspace_diagnostic_refresh)
+            self.ask(t.WORKSPACE_DIAGNOSTIC_REFRESH)
         if self.abilities.refresh_hints:
-            self._request(self.workspace_inlay_hint_refresh)
+            self.ask(t.WORKSPACE_INLAY_HINT_REFRESH)
         if self.abilities.refresh_lenses:
-            self._request(self.workspace_code_lens_refresh)
-
-    def _request(self, send: Callable[[None], Any]) -> None:
-        with contextlib.suppress(Exception):
-            send(None)
+            self.ask(t.WORKSPACE_CODE_LENS_REFRESH)
 
     # -- background work -----------------------------------------------------------------------------
 
@@ -370,6 +340,7 @@ class FerrodiffServer(LanguageServer):
 
     def cancel_work(self) -> None:
         """Cancels everything in the background; runs kill their process groups when cancelled."""
+        self.protocol.cancel_all()
         for task in list(self._tasks):
             task.cancel()
 
@@ -393,16 +364,16 @@ class FerrodiffServer(LanguageServer):
             self._stopped.set()
 
     def _stream_ended(self) -> None:
-        self.stop(0 if self.protocol._shutdown else 1)
+        self.stop(0 if self.protocol.shut_down else 1)
 
     async def converse(self, incoming: BinaryIO, outgoing: BinaryIO) -> int:
         """Serves one client until it leaves; returns the exit code the specification asks for."""
         loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
-        self.protocol.set_writer(_Writer(outgoing))
+        self.protocol.connect(_Writer(outgoing))
 
         def deliver(body: bytes) -> None:
-            loop.call_soon_threadsafe(self.protocol.handle_body, body)
+            loop.call_soon_threadsafe(self.protocol.receive, body)
 
         def ended() -> None:
             with contextlib.suppress(RuntimeError):
@@ -411,8 +382,8 @@ class FerrodiffServer(LanguageServer):
         ReaderThread(incoming, deliver, ended).start()
         await self._stopped.wait()
         self.cancel_work()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=2.0)
+        if working := self._tasks | self.protocol.running:
+            await asyncio.wait(working, timeout=2.0)
         return self._exit_code
 
 
@@ -445,11 +416,15 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
-    """pygls turns unknown objects into named tuples; settings are read as JSON."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    fields = getattr(value, "_asdict", None)
-    if callable(fields):
-        return {key: _plain(item) for key, item in fields().items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+def _unheeded(answer: asyncio.Future[Any]) -> None:
+    """Takes note of an answer that nobody waits for, lest the loop complain."""
+    if not answer.cancelled() and (error := answer.exception()) is not None:
+        logger.debug("the client refused: %s", error)
+
+
+def _folder_uris(params: t.InitializeParams) -> list[str]:
+    if params.workspace_folders:
+        return [folder.uri for folder in params.workspace_folders]
+    if params.root_uri:
+        return [params.root_uri]
+    return [uri_of(params.root_path)] if params.root_path else []

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.local import every_function_near, function_names
 from ferrodiff.analysis.model import Annotation, Argument, Function, Mode
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.generated import WIDTHS, choices_for, proposals_for, signature_of
 from ferrodiff.server.lsp.halftyped import closed_at

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 
 
 def position_at(source: SourceText, offset: int, encoding: str) -> t.Position:

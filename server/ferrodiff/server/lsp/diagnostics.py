@@ -10,15 +10,14 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.diagnostics import Diagnostic
 from ferrodiff.analysis.diagnostics.docs import page
 from ferrodiff.analysis.diagnostics.registry import BY_CODE
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import range_of, same_uri, uri_of
-from ferrodiff.server.lsp.features import SOURCE
+from ferrodiff.server.lsp.names import SOURCE
 from ferrodiff.server.lsp.results import Finding
 from ferrodiff.server.lsp.settings import Settings
 from ferrodiff.server.paths import cache_folder
@@ -246,8 +245,8 @@ class Pusher:
         if timer is not None:
             timer.cancel()
         if not self._server.abilities.pull:
-            self._server.text_document_publish_diagnostics(
-                t.PublishDiagnosticsParams(uri=uri, diagnostics=[])
+            self._server.protocol.notify(
+                t.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, t.PublishDiagnosticsParams(uri=uri, diagnostics=[])
             )
 
     def _schedule(self, uri: str, delay: float) -> None:
@@ -267,6 +266,7 @@ class Pusher:
         except Exception:
             logger.exception("diagnostics of %s failed", opened.uri)
             items = []
-        self._server.text_document_publish_diagnostics(
-            t.PublishDiagnosticsParams(uri=opened.uri, diagnostics=items, version=opened.version)
+        self._server.protocol.notify(
+            t.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
+            t.PublishDiagnosticsParams(uri=opened.uri, diagnostics=items, version=opened.version),
         )

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import Document, FileAnalysis
 from ferrodiff.analysis.text import SourceText
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import path_of, same_uri, span_of
 
 logger = logging.getLogger(__name__)

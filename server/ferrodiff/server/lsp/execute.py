@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types as t
-from pygls.exceptions import JsonRpcInvalidParams
-
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import SourceText
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import path_of, same_uri, uri_of
-from ferrodiff.server.lsp.features import (
+from ferrodiff.server.lsp.jobs import Finished, run_job
+from ferrodiff.server.lsp.names import (
     CHECK,
     RUN,
     SERVER_INFO,
@@ -29,10 +28,10 @@ from ferrodiff.server.lsp.features import (
     SHOW_SOURCE,
     SHOW_TAPE,
 )
-from ferrodiff.server.lsp.jobs import Finished, run_job
 from ferrodiff.server.lsp.outcomes import record_of
 from ferrodiff.server.lsp.overlay import standing_for
 from ferrodiff.server.lsp.progress import Progress
+from ferrodiff.server.lsp.protocol import Refused
 from ferrodiff.server.lsp.results import Record, content_key, derivative_of
 from ferrodiff.server.lsp.virtual import SUFFIXES, Virtual
 from ferrodiff.server.version import version
@@ -74,7 +73,7 @@ class Executor:
     async def execute(self, params: t.ExecuteCommandParams) -> Any:
         handler = COMMANDS.get(params.command)
         if handler is None:
-            raise JsonRpcInvalidParams(f"no such command: {params.command}")
+            raise Refused(f"no such command: {params.command}")
         arguments = arguments_of(params.command, params.arguments)
         return await handler(self, arguments, params.work_done_token)
 
@@ -134,7 +133,7 @@ class Executor:
         """Runs a subcommand on the subject; returns its end and the names that messages give the file."""
         settings = self._server.settings
         if not settings.run_enable:
-            raise JsonRpcInvalidParams("nothing is compiled or run here: `ferrodiff.run.enable` is off")
+            raise Refused("nothing is compiled or run here: `ferrodiff.run.enable` is off")
         common: list[str] = []
         if settings.run_toolchain:
             common += ["--toolchain", settings.run_toolchain]
@@ -157,14 +156,14 @@ class Executor:
         kind = t.MessageType.Info if record.ok else t.MessageType.Error
         if record.headline != "cancelled":
             what = subject.name if record.kind == "run" else f"gradient of {subject.name}"
-            self._server.window_show_message(t.ShowMessageParams(kind, f"{what}: {record.headline}"))
+            self._server.show_message(kind, f"{what}: {record.headline}")
 
     # -- documents -----------------------------------------------------------------------------------
 
     async def show_ir(self, arguments: Mapping[str, str], token: t.ProgressToken | None) -> dict[str, Any]:
         stage = arguments.get("stage", "optimized")
         if stage not in STAGES:
-            raise JsonRpcInvalidParams(f"`stage` must be one of {', '.join(STAGES)}, not {stage!r}")
+            raise Refused(f"`stage` must be one of {', '.join(STAGES)}, not {stage!r}")
         return await self._show("ir", arguments, token, ["--stage", stage], stage)
 
     async def show_asm(self, arguments: Mapping[str, str], token: t.ProgressToken | None) -> dict[str, Any]:
@@ -217,10 +216,8 @@ class Executor:
             )
         if self._server.abilities.show_document:
             try:
-                await asyncio.wait_for(
-                    self._server.window_show_document_async(t.ShowDocumentParams(shown, take_focus=False)),
-                    5.0,
-                )
+                show = t.ShowDocumentParams(shown, take_focus=False)
+                await asyncio.wait_for(self._server.protocol.ask(t.WINDOW_SHOW_DOCUMENT, show), 5.0)
             except Exception as error:
                 logger.warning("the client did not show %s: %s", shown, error)
         return {"ok": True, "uri": shown, "text": text}
@@ -243,9 +240,9 @@ class Executor:
             if same_uri(known) == same_uri(uri):
                 found = derivative_of(analysis, name)
                 if found is None:
-                    raise JsonRpcInvalidParams(f"there is no derivative called `{name}` in {uri}")
+                    raise Refused(f"there is no derivative called `{name}` in {uri}")
                 return Subject(known, analysis.source, *found)
-        raise JsonRpcInvalidParams(f"{uri} is not open and has no annotations")
+        raise Refused(f"{uri} is not open and has no annotations")
 
 
 def arguments_of(command: str, arguments: Sequence[Any] | None) -> dict[str, str]:
@@ -256,15 +253,12 @@ def arguments_of(command: str, arguments: Sequence[Any] | None) -> dict[str, str
         given: Any = dict(zip(("uri", "derivative", "stage"), items, strict=False))
     else:
         given = items[0] if items else {}
-        if not isinstance(given, Mapping):
-            fields = getattr(given, "_asdict", None)
-            given = fields() if callable(fields) else None
     if not isinstance(given, Mapping) or len(items) > 3:
-        raise JsonRpcInvalidParams(f"{command} takes one object with {_listed(needed)}")
+        raise Refused(f"{command} takes one object with {_listed(needed)}")
     result = {str(key): value for key, value in given.items() if isinstance(value, str)}
     missing = [key for key in needed if not result.get(key)]
     if missing:
-        raise JsonRpcInvalidParams(f"{command} needs {_listed(missing)}")
+        raise Refused(f"{command} needs {_listed(missing)}")
     return result
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.local import every_function_near
 from ferrodiff.analysis.model import Function
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at, range_of, same_uri
 from ferrodiff.server.lsp.index import Derivative
 from ferrodiff.server.lsp.places import Part, mentions_in, place_at

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.mentions import Mention
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import position_at, span_of
 from ferrodiff.server.lsp.generated import Row, rows_of
 from ferrodiff.server.lsp.index import Derivative

@@ -6,11 +6,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.pages import activity_page, derivative_page, markdown, width_page
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.generated import instead_of, signature_of
 from ferrodiff.server.lsp.index import Derivative

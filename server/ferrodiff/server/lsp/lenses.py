@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.model import Annotation, Mode
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import range_of
-from ferrodiff.server.lsp.features import CHECK, RUN, SHOW_IR, SHOW_TAPE
 from ferrodiff.server.lsp.index import derivatives_of
+from ferrodiff.server.lsp.names import CHECK, RUN, SHOW_IR, SHOW_TAPE
 from ferrodiff.server.lsp.results import Record, is_fresh
 
 if TYPE_CHECKING:

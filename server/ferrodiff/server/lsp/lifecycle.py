@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import path_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lsprotocol import types as t
+from ferrodiff.server.lsp import types as t
 
 _FENCE = re.compile(r"^```\w*$\n?", re.MULTILINE)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.local import derivatives_called
 from ferrodiff.analysis.text import Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.places import Part, Place, mentions_in, parameter_of, place_at
 from ferrodiff.server.lsp.targets import Target, document_mentions, files_mentioning, target_at

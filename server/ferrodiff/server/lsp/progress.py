@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import logging
-import uuid
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
+from ferrodiff.server.lsp import types as t
 
 if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CREATE_SECONDS = 2.0
+_TOKENS = itertools.count(1)
 
 
 class Progress:
@@ -44,17 +44,19 @@ class Progress:
         if self._token is None and self._server.abilities.progress:
             self._token = await self._create()
         if self._token is not None:
-            progress = self._server.work_done_progress
-            progress.begin(
-                self._token, t.WorkDoneProgressBegin(title=self._title, cancellable=self._cancellable)
-            )
-            if (future := progress.tokens.get(self._token)) is not None:
-                future.add_done_callback(lambda _: self.cancelled.set())
+            self._server.cancellations[self._token] = self.cancelled
+            self._send(t.WorkDoneProgressBegin(title=self._title, cancellable=self._cancellable))
         return self
 
+    def _send(
+        self, value: t.WorkDoneProgressBegin | t.WorkDoneProgressReport | t.WorkDoneProgressEnd
+    ) -> None:
+        if self._token is not None:
+            self._server.protocol.notify(t.PROGRESS, t.ProgressParams(self._token, value))
+
     async def _create(self) -> t.ProgressToken | None:
-        token = f"ferrodiff-{uuid.uuid4()}"
-        request = self._server.protocol.send_request_async(
+        token = f"ferrodiff-{next(_TOKENS)}"
+        request = self._server.protocol.ask(
             t.WINDOW_WORK_DONE_PROGRESS_CREATE, t.WorkDoneProgressCreateParams(token=token)
         )
         try:
@@ -65,9 +67,7 @@ class Progress:
         return token
 
     def report(self, message: str, percentage: int | None = None) -> None:
-        if self._token is not None:
-            value = t.WorkDoneProgressReport(message=message, percentage=percentage)
-            self._server.work_done_progress.report(self._token, value)
+        self._send(t.WorkDoneProgressReport(message=message, percentage=percentage))
 
     def finish(self, message: str) -> None:
         """The message shown at the end."""
@@ -81,8 +81,12 @@ class Progress:
     ) -> None:
         if self._token is None:
             return
-        progress = self._server.work_done_progress
-        with contextlib.suppress(Exception):
-            progress.end(self._token, t.WorkDoneProgressEnd(message=self._message))
-        # pygls refuses a token it still knows.
-        progress.tokens.pop(self._token, None)
+        self._send(t.WorkDoneProgressEnd(message=self._message))
+        self._server.cancellations.pop(self._token, None)
+
+
+def cancel(server: FerrodiffServer, params: t.WorkDoneProgressCancelParams) -> None:
+    """`window/workDoneProgress/cancel`."""
+    cancelled = server.cancellations.get(params.token)
+    if cancelled is not None:
+        cancelled.set()

@@ -1,25 +1,22 @@
-"""The protocol object: pygls' own, made strict where the specification is and deaf to nonsense.
+"""JSON-RPC as the specification has it, deaf to nonsense: every request is answered, whatever its shape.
 
-It differs from pygls in that every request is answered whatever its shape, text lives in this project's
-document store instead of pygls' workspace, and nothing a client sends is reported to the user in a pop-up.
+A handler is a function of the parameters. What it returns is the answer; a coroutine answers when it is
+done, and `$/cancelRequest` cancels it. A handler that fails is logged and answers emptily.
 """
 
 from __future__ import annotations
 
-import contextvars
+import asyncio
+import itertools
 import json
 import logging
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
 
-from lsprotocol import types as t
-from pygls.exceptions import JsonRpcException
-from pygls.protocol import LanguageServerProtocol, lsp_method
-
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.transport import frame
-
-if TYPE_CHECKING:
-    from ferrodiff.server.lsp.app import FerrodiffServer
+from ferrodiff.server.lsp.wire import WireError, plain, read_params
 
 logger = logging.getLogger(__name__)
 
@@ -27,23 +24,66 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 NOT_INITIALIZED = -32002
+REQUEST_CANCELLED = -32800
+REQUEST_FAILED = -32803
 
-_BEFORE_INITIALIZE = frozenset({t.INITIALIZE, t.EXIT})
+VERSION = "2.0"
 
 
-class FerrodiffProtocol(LanguageServerProtocol):
-    """One client's conversation."""
+class Refused(Exception):
+    """An error answer: a code and a sentence for the user."""
 
-    _server: FerrodiffServer
+    def __init__(self, message: str, code: int = INVALID_PARAMS) -> None:
+        super().__init__(message)
+        self.code = code
 
-    def __init__(self, server: Any, converter: Any) -> None:
-        super().__init__(server, converter)
-        self._initialized = False
+
+class ClientRefused(Exception):
+    """The client's error answer to a request of ours."""
+
+
+class Writer(Protocol):
+    """Where frames go."""
+
+    def write(self, data: bytes) -> None:
+        """Writes all of it, or raises `OSError` or `ValueError` when nobody reads any more."""
+
+
+class Handler(NamedTuple):
+    """Answers a method; `empty` is the answer when it fails."""
+
+    function: Callable[[Any], Any]
+    empty: Any = None
+
+
+class JsonRpc:
+    """One client's conversation; everything runs in the event loop's thread."""
+
+    def __init__(self, broken: Callable[[], None]) -> None:
+        self._broken = broken
+        self._handlers: dict[str, Handler] = {}
+        self._writer: Writer | None = None
+        self._ids = itertools.count(1)
+        self._waiting: dict[int | str, asyncio.Future[Any]] = {}
+        """Requests of ours that the client has not answered."""
+        self._running: dict[int | str, asyncio.Task[Any]] = {}
+        """Requests of the client's that take their time."""
+        self.initialized = False
+        self.shut_down = False
+        self.handle(t.CANCEL_REQUEST, self._cancel)
+
+    def handle(self, method: str, function: Callable[[Any], Any], empty: Any = None) -> None:
+        """Answers `method` by ``function(params)``."""
+        self._handlers[method] = Handler(function, empty)
+
+    def connect(self, writer: Writer) -> None:
+        self._writer = writer
 
     # -- receiving ---------------------------------------------------------------------------------
 
-    def handle_body(self, body: bytes) -> None:
+    def receive(self, body: bytes) -> None:
         """Handles one message; never raises."""
         try:
             message = json.loads(body)
@@ -52,20 +92,17 @@ class FerrodiffProtocol(LanguageServerProtocol):
             self._refuse(None, PARSE_ERROR, f"the message is not JSON: {error}")
             return
         try:
-            self._handle_json(message)
+            self._take(message)
         except Exception:
             logger.exception("a message could not be handled")
             if isinstance(message, dict) and "method" in message and _valid_id(message.get("id")):
-                self._refuse(
-                    message["id"], t.ErrorCodes.InternalError.value, "the request could not be handled"
-                )
+                self._refuse(message["id"], INTERNAL_ERROR, "the request could not be handled")
 
-    def _handle_json(self, message: Any) -> None:
-        if not isinstance(message, dict) or message.get("jsonrpc") != self.VERSION:
+    def _take(self, message: Any) -> None:
+        if not isinstance(message, dict) or message.get("jsonrpc") != VERSION:
             identifier = message.get("id") if isinstance(message, dict) else None
-            self._refuse(
-                identifier if _valid_id(identifier) else None, INVALID_REQUEST, "not a JSON-RPC 2.0 message"
-            )
+            known = identifier if _valid_id(identifier) else None
+            self._refuse(known, INVALID_REQUEST, "not a JSON-RPC 2.0 message")
             return
         method = message.get("method")
         if method is None:
@@ -83,153 +120,151 @@ class FerrodiffProtocol(LanguageServerProtocol):
             self._refuse(None, INVALID_REQUEST, "`id` is neither a number nor a string")
             return
         refusal = self._state_refusal(method)
-        if refusal is None and not self._knows(method):
+        if refusal is None and method not in self._handlers:
             refusal = (METHOD_NOT_FOUND, f"no such method: {method}")
         if refusal is not None:
             self._refuse(identifier, *refusal)
             return
         try:
-            params = self._params(message, method)
-        except Exception as error:
-            self._refuse(identifier, INVALID_PARAMS, f"invalid parameters of {method}: {_reason(error)}")
+            params = read_params(method, message.get("params"))
+        except WireError as error:
+            self._refuse(identifier, INVALID_PARAMS, f"invalid parameters of {method}: {error}")
             return
-        if method == t.INITIALIZE:
-            self._initialized = True
-        contextvars.copy_context().run(self._handle_request, identifier, method, params)
+        self._answer(identifier, method, params)
+
+    def _answer(self, identifier: int | str, method: str, params: Any) -> None:
+        handler = self._handlers[method]
+        try:
+            result = handler.function(params)
+        except Exception as error:
+            self._failed(identifier, method, error)
+            return
+        if asyncio.iscoroutine(result):
+            task = asyncio.get_running_loop().create_task(result)
+            self._running[identifier] = task
+            task.add_done_callback(partial(self._finished, identifier, method))
+        else:
+            self._send({"jsonrpc": VERSION, "id": identifier, "result": plain(result)})
+
+    def _finished(self, identifier: int | str, method: str, task: asyncio.Task[Any]) -> None:
+        """Also for a task that was cancelled before it could begin."""
+        if self._running.get(identifier) is task:
+            del self._running[identifier]
+        if task.cancelled():
+            self._refuse(identifier, REQUEST_CANCELLED, "cancelled")
+        elif (error := task.exception()) is not None:
+            self._failed(identifier, method, error)
+        else:
+            self._send({"jsonrpc": VERSION, "id": identifier, "result": plain(task.result())})
+
+    def _failed(self, identifier: int | str, method: str, error: BaseException) -> None:
+        """A refusal is an answer; anything else is our fault, and the client gets an empty answer."""
+        if isinstance(error, Refused):
+            self._refuse(identifier, error.code, str(error))
+            return
+        logger.error("%s failed", method, exc_info=error)
+        self._send({"jsonrpc": VERSION, "id": identifier, "result": plain(self._handlers[method].empty)})
 
     def _state_refusal(self, method: str) -> tuple[int, str] | None:
-        if self._shutdown:
+        if self.shut_down:
             return INVALID_REQUEST, "the server is shutting down"
-        if not self._initialized and method not in _BEFORE_INITIALIZE:
+        if not self.initialized and method != t.INITIALIZE:
             return NOT_INITIALIZED, "the server is not initialized"
-        if self._initialized and method == t.INITIALIZE:
+        if self.initialized and method == t.INITIALIZE:
             return INVALID_REQUEST, "the server is initialized already"
         return None
 
     def _notification(self, message: dict[str, Any], method: str) -> None:
-        if self._state_refusal(method) is not None and method != t.EXIT:
+        if method != t.EXIT and self._state_refusal(method) is not None:
             return
-        if not self._knows(method) and method != t.CANCEL_REQUEST:
+        handler = self._handlers.get(method)
+        if handler is None:
             logger.debug("no such notification: %s", method)
             return
         try:
-            params = self._params(message, method)
-        except Exception as error:
-            logger.warning("invalid parameters of %s: %s", method, _reason(error))
+            params = read_params(method, message.get("params"))
+        except WireError as error:
+            logger.warning("invalid parameters of %s: %s", method, error)
             return
-        contextvars.copy_context().run(self._handle_notification, method, params)
+        try:
+            result = handler.function(params)
+        except Exception:
+            logger.exception("%s failed", method)
+            return
+        if asyncio.iscoroutine(result):
+            result.close()
+            logger.error("%s is a notification and cannot be waited for", method)
 
     def _response(self, message: dict[str, Any]) -> None:
         identifier = message.get("id")
         if "id" not in message or ("result" not in message and "error" not in message):
             self._refuse(None, INVALID_REQUEST, "neither a request, a notification nor a response")
             return
-        if not _valid_id(identifier) or identifier not in self._request_futures:
+        future = self._waiting.pop(cast(Any, identifier), None) if _valid_id(identifier) else None
+        if future is None:
             logger.debug("a response to nothing: %r", identifier)
             return
-        if self._request_futures[cast(Any, identifier)].done():
+        if future.done():
             # Nobody waits any more: the wait was cancelled or took too long.
-            self._request_futures.pop(cast(Any, identifier))
-            self._result_types.pop(cast(Any, identifier), None)
             return
-        # pygls structures by the type noted when the request was sent; a client that answers with the
-        # wrong shape must not leave the waiting coroutine hanging.
-        try:
-            structured = self.structure_message(message)
-        except Exception as error:
-            future = self._request_futures.pop(cast(Any, identifier))
-            if not future.done():
-                future.set_exception(ValueError(f"the client's answer has the wrong shape: {_reason(error)}"))
-            return
-        contextvars.copy_context().run(self.handle_message, structured)
+        error = message.get("error")
+        if error is not None:
+            future.set_exception(ClientRefused(_words(error)))
+        else:
+            future.set_result(message.get("result"))
 
-    def _knows(self, method: str) -> bool:
-        return method in self.fm.builtin_features or method in self.fm.features
+    def _cancel(self, params: t.CancelParams) -> None:
+        task = self._running.get(params.id)
+        if task is not None:
+            task.cancel()
 
-    def _params(self, message: dict[str, Any], method: str) -> Any:
-        """The parameters structured by the method's type; those of our own methods stay JSON."""
-        message_type = self.get_message_type(method)
-        if message_type is None:
-            return message.get("params")
-        message.pop("result", None)
-        return getattr(self._converter.structure(message, message_type), "params", None)
+    def cancel_all(self) -> None:
+        """Cancels what the client still waits for."""
+        for task in list(self._running.values()):
+            task.cancel()
 
-    def _refuse(self, identifier: Any, code: int, text: str) -> None:
-        self._send_data({"jsonrpc": self.VERSION, "id": identifier, "error": {"code": code, "message": text}})
+    @property
+    def running(self) -> set[asyncio.Task[Any]]:
+        """The requests of the client's that are being worked on."""
+        return set(self._running.values())
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def _send_data(self, data: Any) -> None:
-        if not data or self.writer is None:
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tells the client something."""
+        self._send({"jsonrpc": VERSION, "method": method, "params": plain(params)})
+
+    def ask(self, method: str, params: Any = None) -> asyncio.Future[Any]:
+        """Asks the client; the future is its answer as JSON, or `ClientRefused`."""
+        identifier = next(self._ids)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[identifier] = future
+        self._send({"jsonrpc": VERSION, "id": identifier, "method": method, "params": plain(params)})
+        return future
+
+    def _refuse(self, identifier: Any, code: int, text: str) -> None:
+        self._send({"jsonrpc": VERSION, "id": identifier, "error": {"code": code, "message": text}})
+
+    def _send(self, data: dict[str, Any]) -> None:
+        if self._writer is None:
             return
         try:
-            text = json.dumps(data, default=self._serialize_message, separators=(",", ":"))
+            text = json.dumps(data, separators=(",", ":"))
             # A document may hold lone surrogates; json.dumps escapes them, so the body is always ASCII.
-            self.writer.write(frame(text.encode("ascii")))
+            self._writer.write(frame(text.encode("ascii")))
         except (OSError, ValueError) as error:
             logger.warning("the client cannot be reached: %s", error)
-            self._server.stop(1)
+            self._broken()
         except Exception:
             logger.exception("a message could not be written")
-
-    def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
-        """A refusal (a bad new name, a missing argument) is an answer, not an accident to log."""
-        if not future.cancelled() and isinstance(error := future.exception(), JsonRpcException):
-            self._request_futures.pop(msg_id, None)
-            self._send_response(msg_id, error=error.to_response_error())
-            return
-        super()._send_handler_result(future, msg_id=msg_id)
-
-    # -- text ---------------------------------------------------------------------------------------
-
-    @lsp_method(t.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: t.DidOpenTextDocumentParams) -> None:
-        self._server.did_open(params)
-
-    @lsp_method(t.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: t.DidChangeTextDocumentParams) -> None:
-        self._server.did_change(params)
-
-    @lsp_method(t.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: t.DidCloseTextDocumentParams) -> None:
-        self._server.did_close(params)
-
-    @lsp_method(t.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(self, params: t.ExecuteCommandParams) -> Any:  # type: ignore[override]
-        """Unlike pygls' own, sees the work-done token, can be cancelled, and explains wrong arguments."""
-        return await self._server.execute(params)
-
-    @lsp_method(t.INITIALIZE)
-    def lsp_initialize(self, params: t.InitializeParams) -> Generator[Any, Any, t.InitializeResult]:
-        """Adds what pygls' builder does not know."""
-        result = yield from super().lsp_initialize(params)
-        workspace = result.capabilities.workspace
-        if workspace is not None:
-            workspace.text_document_content = t.TextDocumentContentOptions(schemes=list(self._server.schemes))
-        result.capabilities.experimental = {"ferrodiff": {"requests": list(self._server.requests)}}
-        return result
-
-    # -- life ----------------------------------------------------------------------------------------
-
-    @lsp_method(t.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        yield from super().lsp_shutdown(*args)
-        self._server.cancel_work()
-
-    @lsp_method(t.EXIT)
-    def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]
-        self._server.stop(0 if self._shutdown else 1)
+            if "method" not in data and "result" in data:
+                self._refuse(data["id"], INTERNAL_ERROR, "the answer could not be written")
 
 
 def _valid_id(identifier: Any) -> bool:
     return isinstance(identifier, (int, str)) and not isinstance(identifier, bool)
 
 
-def _reason(error: Exception) -> str:
-    """cattrs' nested errors as one line."""
-    try:
-        from cattrs import transform_error
-
-        return "; ".join(transform_error(error, path="params"))[:500] or str(error)
-    except Exception:
-        return str(error)[:500]
+def _words(error: Any) -> str:
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else "the client answered with an error"

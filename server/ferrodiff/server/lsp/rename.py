@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-from pygls.exceptions import JsonRpcException
-
 from ferrodiff.analysis.local import function_names
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at, range_of
 from ferrodiff.server.lsp.navigation import declarations, uses
+from ferrodiff.server.lsp.protocol import REQUEST_FAILED, Refused
 from ferrodiff.server.lsp.targets import Target, target_at
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ _RESERVED = (
     "abstract become box do final macro override priv typeof unsized virtual yield try gen"
 )
 _KEYWORDS = frozenset(_RESERVED.split())
-_REQUEST_FAILED = -32803
-
-
-class Refused(JsonRpcException):
-    """A rename that cannot be done, with the reason for the user."""
-
-    CODE = _REQUEST_FAILED
 
 
 def objection(name: str, taken: frozenset[str]) -> str | None:
@@ -74,9 +66,10 @@ def rename(server: FerrodiffServer, params: t.RenameParams) -> t.WorkspaceEdit |
         return t.WorkspaceEdit(changes={})
     reason = objection(params.new_name, _taken(server, target))
     if reason is not None:
-        raise Refused(reason)
+        raise Refused(reason, REQUEST_FAILED)
     if len({(d.uri, d.function.container_info.scope) for d in target.derivatives}) > 1:
-        raise Refused(f"several derivatives are called `{target.name}`; rename it at its annotation")
+        reason = f"several derivatives are called `{target.name}`; rename it at its annotation"
+        raise Refused(reason, REQUEST_FAILED)
     changes: dict[str, list[t.TextEdit]] = {}
     for uri, range_ in [*declarations(server, target), *uses(server, target)]:
         changes.setdefault(uri, []).append(t.TextEdit(range_, params.new_name))

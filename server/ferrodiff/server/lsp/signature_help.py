@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.local import functions_near
 from ferrodiff.analysis.mentions import call_around
 from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.text import Span
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import offset_at
 from ferrodiff.server.lsp.generated import choices_for, rows_of, signature_of
 from ferrodiff.server.lsp.halftyped import closed_at

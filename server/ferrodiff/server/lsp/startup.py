@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from ferrodiff.server.lsp.app import FerrodiffServer
-    from ferrodiff.server.lsp.codecache import CodeCache
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 _SETTLE_SECONDS = 0.5
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
@@ -21,38 +19,40 @@ def serve(tcp: int | None, host: str, log: str | None) -> int:
     _start_log(log)
     # Thousands of objects are made that live as long as the process: collecting among them is wasted time.
     gc.disable()
-    from ferrodiff.server.lsp.codecache import CodeCache, generated_code
-
-    cache = CodeCache()
-    with generated_code(cache):
-        server = build()
-        incoming, outgoing = _standard_streams() if tcp is None else _accept(host, tcp)
+    with _without("ssl"):
         import asyncio
 
-        # Soon after the first reply, when the client is busy with it.
-        server.on_initialize.append(lambda: _later(cache))
-        return asyncio.run(server.converse(incoming, outgoing))
-
-
-def build() -> FerrodiffServer:
-    """A server with every feature registered."""
-    from ferrodiff.server.lsp.app import FerrodiffServer
-    from ferrodiff.server.lsp.features import register_all
+        from ferrodiff.server.lsp.app import FerrodiffServer
 
     server = FerrodiffServer()
-    register_all(server)
-    return server
+    server.register_all()
+    incoming, outgoing = _standard_streams() if tcp is None else _accept(host, tcp)
+    # When the client is busy with what it was told first.
+    server.on_initialized.append(lambda: _later(_settle))
+    return asyncio.run(server.converse(incoming, outgoing))
 
 
-def _later(cache: CodeCache) -> None:
+@contextlib.contextmanager
+def _without(module: str) -> Iterator[None]:
+    """While this is open `module` cannot be imported: asyncio loads TLS, and does without where it is missing."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+def _later(work: Callable[[], None]) -> None:
     import asyncio
 
-    asyncio.get_running_loop().call_later(_SETTLE_SECONDS, _settle, cache)
+    asyncio.get_running_loop().call_later(_SETTLE_SECONDS, work)
 
 
-def _settle(cache: CodeCache) -> None:
+def _settle() -> None:
     """After the first exchange: give memory back and let the collector run again."""
-    cache.finish()
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -78,7 +78,6 @@ def _start_log(file: str | None) -> None:
             handler = logging.FileHandler(file, encoding="utf-8")
         except OSError as error:
             print(f"ferrodiff: cannot write the log: {error}", file=sys.stderr)
-    logging.getLogger("pygls").setLevel(max(known, logging.ERROR) if known >= logging.WARNING else known)
     logging.basicConfig(handlers=[handler], level=known, format=_FORMAT)
 
 

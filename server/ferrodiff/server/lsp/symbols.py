@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lsprotocol import types as t
-
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import range_of
 from ferrodiff.server.lsp.index import Derivative, derivatives_of
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
-from lsprotocol import types as t
-
 from ferrodiff.analysis.document import FileAnalysis
 from ferrodiff.analysis.signature import derivative_signature
+from ferrodiff.server.lsp import types as t
 from ferrodiff.server.lsp.convert import same_uri
 from ferrodiff.server.lsp.index import derivatives_of
 
@@ -141,7 +140,9 @@ class VirtualDocuments:
 
     def _changed(self, uri: str) -> None:
         if self._server.abilities.standard_content:
-            self._server.workspace_text_document_content_refresh(t.TextDocumentContentRefreshParams(uri))
+            self._server.ask(
+                t.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH, t.TextDocumentContentRefreshParams(uri)
+            )
         else:
             self._server.protocol.notify(CHANGED, {"uri": uri})
 
