@@ -238,7 +238,7 @@ class FerrodiffServer:
         self.call(self.on_initialized)
         self._watch_parent()
         self.status("ok")
-        await preload()
+        self.spawn(preload())
         await self.build_index()
 
     async def fetch_settings(self) -> None:

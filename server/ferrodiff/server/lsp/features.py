@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ferrodiff.server.lsp.app import FerrodiffServer
 
 PACKAGE = "ferrodiff.server.lsp"
+_QUIET_SECONDS = 0.4
 
 
 class Feature(NamedTuple):
@@ -84,7 +85,11 @@ def _function(module: str, name: str) -> Callable[[Any, Any], Any]:
 
 
 async def preload() -> None:
-    """Imports what the first requests will need, with pauses in which requests are answered."""
+    """Imports what the first requests will need, once the client has opened its first files.
+
+    With pauses in which requests are answered.
+    """
+    await asyncio.sleep(_QUIET_SECONDS)
     for module in dict.fromkeys(feature.target.partition(":")[0] for feature in (*FEATURES, *PULL)):
         await asyncio.sleep(0)
         import_module(f"{PACKAGE}.{module}")
