@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +99,38 @@ def test_help_fits_a_terminal(capsys: pytest.CaptureFixture[str], command: str) 
     assert ended.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith(f"usage: ferrodiff {command} ") and COMMANDS[command] in text
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Runs a line in which `$F` is the command."""
+    environment = dict(os.environ, F=f"{sys.executable} -m ferrodiff.server")
+    return subprocess.run(["sh", "-c", line], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", ["--help", "check .", "expand a.rs", "doctor --help"])
+def test_a_reader_that_leaves_early_is_no_error(words: str) -> None:
+    done = shell(f"{{ sleep 0.1; $F {words}; echo $? >&2; }} | true")
+    assert done.stderr == "0\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["--help", "check a.rs", "expand a.rs"])
+def test_output_that_finds_no_room(words: str) -> None:
+    done = shell(f"$F {words} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot write the output: no space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_streams(closed: str) -> None:
+    assert shell(f"$F check a.rs {closed}").returncode == 0
+    assert shell(f"$F check missing.rs {closed}").returncode == 2
+
+
+def test_a_cache_that_cannot_be_written_is_a_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FERRODIFF_CACHE_DIR", str(folder / "a.rs" / "cache"))
+    main(["doctor", "--json"])
+    found = {item["subject"]: item for item in json.loads(capsys.readouterr().out)}
+    assert found["cache"]["state"] == "warning" and "not a directory" in found["cache"]["text"]

@@ -17,6 +17,7 @@ from typing import NoReturn, Protocol, TextIO, cast
 from ferrodiff.server.errors import EXIT_USAGE, Failure, Reported
 
 PROGRAM = "ferrodiff"
+REPORT = "`--verbose` shows where; please report it with the file that caused it"
 
 COMMANDS: dict[str, str] = {
     "check": "diagnostics of every annotation in files or folders",
@@ -52,6 +53,38 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `ferrodiff` command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    verbose = "--verbose" in words
+    _open_missing_streams()
+    try:
+        code = _command(words)
+        sys.stdout.flush()
+        return code
+    except Reported as problem:
+        _print_error(problem.text)
+        return problem.exit_code
+    except Failure as failure:
+        _print_error(failure.render(verbose))
+        return failure.exit_code
+    except KeyboardInterrupt:
+        _print_error("error: interrupted")
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 0
+    except RecursionError as error:
+        return _unexpected(error, verbose, "the input is nested too deeply")
+    except OSError as error:
+        if error.filename is None:
+            _silence_stdout()
+        where = (
+            f"access `{os.fsdecode(error.filename)}`" if error.filename is not None else "write the output"
+        )
+        return _unexpected(error, verbose, f"cannot {where}: {(error.strerror or str(error)).lower()}", "")
+    except Exception as error:
+        return _unexpected(error, verbose, f"internal error: {type(error).__name__}: {error}", REPORT)
+
+
+def _command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         _print_overview(sys.stdout if words else sys.stderr)
         return 0 if words else EXIT_USAGE
@@ -70,28 +103,17 @@ def _dispatch(name: str, words: list[str]) -> int:
     parser = _Parser(prog=f"{PROGRAM} {name}", description=COMMANDS[name], allow_abbrev=False)
     parser.add_argument("--verbose", action="store_true", help="show details of failures")
     command.configure(parser)
-    verbose = "--verbose" in words
     if name != "lsp":
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        return command.run(parser.parse_args(words))
-    except Reported as problem:
-        _print_error(problem.text)
-        return problem.exit_code
-    except Failure as failure:
-        _print_error(failure.render(verbose))
-        return failure.exit_code
-    except KeyboardInterrupt:
-        _print_error("error: interrupted")
-        return 130
-    except BrokenPipeError:
-        _silence_stdout()
-        return 0
-    except RecursionError as error:
-        return _unexpected(error, verbose, "the input is nested too deeply")
-    except Exception as error:
-        return _unexpected(error, verbose, f"internal error: {type(error).__name__}: {error}")
+    return command.run(parser.parse_args(words))
+
+
+def _open_missing_streams() -> None:
+    """A caller may have closed a standard stream; what would go there goes nowhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -99,11 +121,11 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _unexpected(error: BaseException, verbose: bool, message: str) -> int:
+def _unexpected(error: BaseException, verbose: bool, message: str, help: str = REPORT) -> int:
     import traceback
 
     details = "".join(traceback.format_exception(error))
-    help_text = None if verbose else "`--verbose` shows where; please report it with the file that caused it"
+    help_text = None if verbose else help or None
     failure = Failure(message, help=help_text, details=details if verbose else None, exit_code=EXIT_USAGE)
     _print_error(failure.render(verbose))
     return failure.exit_code
@@ -131,7 +153,8 @@ def _print_overview(stream: TextIO) -> None:
 
 
 def _print_error(text: str) -> None:
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     print(text, file=sys.stderr)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -127,13 +126,17 @@ def _linker() -> Finding:
 
 
 def _cache() -> Finding:
+    import tempfile
+
     folder = cache_folder()
-    existing = next((parent for parent in (folder, *folder.parents) if parent.exists()), folder)
-    if os.access(existing, os.W_OK):
-        return Finding("cache", "ok", str(folder))
-    return Finding(
-        "cache", "warning", f"{folder} cannot be written", "set FERRODIFF_CACHE_DIR to another folder"
-    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return Finding("cache", "ok", str(folder))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "set FERRODIFF_CACHE_DIR to another folder; without one, every run compiles anew"
+        return Finding("cache", "warning", f"{folder} cannot be written: {reason}", remedy)
 
 
 def _compiles(toolchain: str | None) -> Finding:
