@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +206,39 @@ def test_a_panic_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
         "  left: 1",
         " right: 2",
     ]
+
+
+ENDLESS = """\
+#[autodiff_forward(d_wait, Dual, Dual)]
+fn wait(x: f64) -> f64 {
+    let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    std::fs::write("started.tmp", format!("{} {}", std::process::id(), child.id())).unwrap();
+    std::fs::rename("started.tmp", "started").unwrap();
+    loop { std::thread::sleep(std::time::Duration::from_secs(1)); std::hint::black_box(x); }
+}
+"""
+
+
+def runs(process: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing_behind(folder: Path, number: signal.Signals) -> None:
+    (folder / "wait.rs").write_text(ENDLESS)
+    command = [sys.executable, "-m", "ferrodiff.server", "run", "wait.rs", "d_wait", "--timeout", "600"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        while not (folder / "started").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        started = [int(word) for word in (folder / "started").read_text().split()]
+        process.send_signal(number)
+        _, err = process.communicate()
+    assert process.returncode == 130 and err == "error: interrupted\n"
+    while any(map(runs, started)):  # they have been told to end; the test's own limit is the limit
+        time.sleep(0.02)

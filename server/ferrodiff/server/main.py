@@ -105,7 +105,8 @@ def _dispatch(name: str, words: list[str]) -> int:
     command.configure(parser)
     if name != "lsp":
         with contextlib.suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGTERM, _interrupt)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, _interrupt)
     return command.run(parser.parse_args(words))
 
 
