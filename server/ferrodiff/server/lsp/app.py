@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -31,6 +30,8 @@ from ferrodiff.server.lsp.transport import ReaderThread
 from ferrodiff.server.lsp.virtual import VirtualDocuments
 
 if TYPE_CHECKING:
+    import tempfile
+
     from ferrodiff.analysis.document import FileAnalysis
     from ferrodiff.server.lsp.execute import Executor
     from ferrodiff.server.lsp.index import Derivative
@@ -310,6 +311,8 @@ class FerrodiffServer:
     def scratch(self, name: str, text: str) -> Path:
         """A file for a client that shows nothing but files; it lives as long as the server."""
         if self._scratch is None:
+            import tempfile
+
             self._scratch = tempfile.TemporaryDirectory(prefix="ferrodiff-")
         path = Path(self._scratch.name) / re.sub(r"[^\w.-]", "_", name)
         path.write_text(text, "utf-8", "replace")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 from collections.abc import Iterable, Sequence
@@ -171,6 +170,8 @@ def current(server: FerrodiffServer, uri: str, analysis: FileAnalysis) -> list[t
 
 def _identity(items: Sequence[t.Diagnostic]) -> str:
     """Equal for equal reports: a client that has this one need not get it again."""
+    import hashlib
+
     state = hashlib.blake2b(digest_size=12)
     for item in items:
         place = item.range

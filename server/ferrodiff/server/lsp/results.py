@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -60,6 +59,8 @@ def content_key(kind: str, derivative: str, text: str, options: tuple[str, ...])
     """A key for a run of this very text, or None when other files take part in it."""
     if _OTHER_FILES.search(text):
         return None
+    import hashlib
+
     state = hashlib.blake2b(digest_size=16)
     for part in (kind, derivative, text, *options):
         data = part.encode("utf-8", "surrogatepass")
