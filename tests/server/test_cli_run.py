@@ -209,6 +209,7 @@ def test_a_panic_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 ENDLESS = """\
+use std::autodiff::autodiff_forward;
 #[autodiff_forward(d_wait, Dual, Dual)]
 fn wait(x: f64) -> f64 {
     let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
