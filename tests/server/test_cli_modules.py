@@ -173,3 +173,23 @@ def test_an_annotation_in_a_macro_is_checked_where_the_macro_is_called(
         shown = captured.out + captured.err
         assert "error[FD005]: expected 2 activities, but found 1\n --> wrong.rs:7:1\n" in shown
         assert "in what `half!` makes of this call" in shown
+
+
+def test_a_dependency_of_the_package_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "src").mkdir()
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "p"\nversion = "1.2.3"\nedition = "2021"\n[dependencies]\nmy-part = { path = "../my-part" }\n'
+    )
+    (folder / "src" / "main.rs").write_text("fn main() { my_part::f(); }\n")
+    assert main(["build", "src/main.rs"]) == 1
+    assert "  = help: `my_part` is a dependency in Cargo.toml; " in capsys.readouterr().err
+    for words in (["build", "."], ["build", "Cargo.toml"], ["run", ".", "d"], ["expand", "Cargo.toml"]):
+        assert main(words) == 2
+        assert "name one Rust file, the root of a program: `src/main.rs`" in capsys.readouterr().err
+
+
+def test_a_package_is_known_to_its_code(folder: Path) -> None:
+    (folder / "Cargo.toml").write_text('[package]\nname = "p"\nversion = "1.2.3"\nedition = "2021"\n')
+    (folder / "main.rs").write_text('fn main() { print!("{}", env!("CARGO_PKG_VERSION")) }\n')
+    assert main(["build", "main.rs", "-o", "out"]) == 0
+    assert subprocess.run([folder / "out"], capture_output=True, text=True).stdout == "1.2.3"

@@ -84,7 +84,10 @@ def _walk(folder: str) -> Iterator[str]:
 def require_file(argument: str, wanted: str = "one Rust file, the root of a program") -> None:
     """Raises `Failure` unless the argument is a readable file rather than a folder or nothing."""
     if os.path.isdir(argument):
-        raise Failure(f"`{argument}` is a folder", help=f"name {wanted}")
+        raise Failure(f"`{argument}` is a folder", help=f"name {wanted}{_root_of_package(argument)}")
+    if argument.endswith(".toml"):
+        root = _root_of_package(os.path.dirname(argument))
+        raise Failure(f"`{argument}` is no Rust file", help=f"name {wanted}{root}")
     if argument == STANDARD_INPUT:
         return
     try:
@@ -93,6 +96,15 @@ def require_file(argument: str, wanted: str = "one Rust file, the root of a prog
         raise Failure(f"cannot read `{argument}`: {_reason(error)}") from error
     except ValueError as error:
         raise Failure(f"cannot read `{argument!r}`: {error}") from error
+
+
+def _root_of_package(folder: str) -> str:
+    """A proposal for the root file where a folder is a package."""
+    for name in ("src/main.rs", "src/lib.rs"):
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return f": `{path}`"
+    return ""
 
 
 def shown_name(path: str) -> str:

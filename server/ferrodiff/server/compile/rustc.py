@@ -44,6 +44,11 @@ _NEEDS_2024 = re.compile(
 
 _UNREACHABLE = re.compile(r"the trait bound `(.*): (?:\w+::)*Floats` is not satisfied")
 
+_MISSING_CRATE = re.compile(
+    r"(?:cannot find (?:module or )?crate|unresolved import|can't find crate for|failed to resolve: .*crate) "
+    r"`(?:::)?(\w+)"
+)
+
 CRATE_TYPES = {"exe": "bin", "staticlib": "staticlib", "cdylib": "cdylib"}
 
 
@@ -246,20 +251,36 @@ def _render(item: dict[str, Any], crate: Crate) -> str | None:
     spans = list(item["spans"]) + [span for child in item["children"] for span in child["spans"]]
     strange = [span for span in spans if not _is_users(span, crate)]
     if not strange and not any(ARGUMENTS in span["file_name"] for span in spans):
-        return str(item["rendered"]).rstrip("\n") + _advice(item["message"])
+        return _with_help(str(item["rendered"]).rstrip("\n"), _advice(item["message"], crate))
     if item["level"] == "warning" and any(span["is_primary"] for span in strange):
         return None
     return _rerender(item, crate)
 
 
-def _advice(message: str) -> str:
+def _advice(message: str, crate: Crate) -> str | None:
     """What rustc cannot know about a message."""
+    named = _MISSING_CRATE.match(message)
+    if named and named.group(1) in crate.manifest.dependencies:
+        return (
+            f"`{named.group(1)}` is a dependency in Cargo.toml; Ferrodiff compiles one crate and builds no "
+            'dependencies, so its files have to become modules: `#[path = ".."] mod`'
+        )
     if message.startswith("cannot find attribute `autodiff"):
         return (
-            "\n   = help: Ferrodiff reads annotations in the text of files and their macros, not in what "
-            "other macros make; write the annotated function out"
+            "Ferrodiff reads annotations in the text of files and their macros, not in what other macros "
+            "make; write the annotated function out"
         )
-    return ""
+    return None
+
+
+def _with_help(rendered: str, advice: str | None) -> str:
+    """rustc's rendering with one more line of help, in line with its own."""
+    if advice is None:
+        return rendered
+    gutters = re.findall(r"^( *)(?:\||=)", rendered, re.MULTILINE)
+    gutter = gutters[-1] if gutters else "  "
+    bar = "" if re.search(r"^ *= ", rendered, re.MULTILINE) else f"\n{gutter}|"
+    return f"{rendered}{bar}\n{gutter}= help: {advice}"
 
 
 def _is_users(span: dict[str, Any], crate: Crate) -> bool:
