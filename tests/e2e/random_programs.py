@@ -8,6 +8,7 @@ other only.
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ INPUTS = 3
 
 RICH = 1000
 """From this seed on functions have every kind of statement; those before are kept as they always were."""
+
+MOVED = 100_000
+"""From this seed on they also move around small values in which singles stand beside integers."""
 
 _UNARY = (
     "({}).sin()",
@@ -39,6 +43,41 @@ _BINARY = (
     "({}).hypot({} + 2.0)",
 )
 
+_MOVED: dict[str, tuple[str, str]] = {
+    "Mix": ("Mix {{ i: k as i32 - 1, f: {a} as f32 }}", "m.f as f64 * (m.i as f64 + 1.5)"),
+    "Two": ("Two {{ a: {a} as f32, b: {b} as f32 }}", "(m.a * m.b) as f64"),
+    "[f32; 2]": ("[{a} as f32, {b} as f32]", "(m[0] - m[0] * m[1]) as f64"),
+    "(f32, bool)": ("({a} as f32, {a} > 0.2)", "if m.1 {{ m.0 as f64 }} else {{ -0.5 * m.0 as f64 }}"),
+    "Option<f32>": (
+        "if k % 3 == 1 {{ None }} else {{ Some({a} as f32) }}",
+        "m.map_or(0.5, |f| (f * f) as f64)",
+    ),
+    "(u16, f32, f64)": ("(k as u16, {a} as f32, {b})", "m.1 as f64 * m.2 + m.0 as f64"),
+    "Variant": ("variant(k, {a}, {b})", "m.value()"),
+    "Holder": (
+        "Holder {{ n: k as u32, v: [{a} as f32; 3], o: Some({b} as f32), t: (0.5, k > 1), d: {a}, e: variant(k, {b}, {a}) }}",
+        "m.value()",
+    ),
+}
+"""Types, how the element number `k` is made, and how an element `m` is read."""
+
+_MOVES = (
+    "{p}.swap({i}, {j});",
+    "{p}.rotate_left({i});",
+    "{p}.reverse();",
+    "let spare = {p}.clone(); {p}.extend(spare.iter().rev().take(2).cloned());",
+    "let one = {p}.remove({i}); {p}.insert({j}, one);",
+    "let last = {p}.pop(); {p}.insert(0, last.unwrap_or({p}[{i}]));",
+    "{p} = {p}.iter().copied().chain(std::iter::once({p}[{j}])).collect();",
+    "let held = Box::new({p}[{i}]); {p}[{j}] = *held;",
+    "let kept = Some({p}[{i}]); if let Some(k) = kept.filter(|_| x[0] > 0.0) {{ {p}.push(k); }}",
+    "{p}.copy_within({i}..{i} + 1, {j});",
+    "let new = through({p}[{j}]); let one = std::mem::replace(&mut {p}[{i}], new); {p}.push(one);",
+    "let mut fixed: [_; 4] = {p}[..4].try_into().unwrap(); fixed.swap({i}, {j}); {p}[..4].copy_from_slice(&fixed);",
+    "let (low, high) = {p}.split_at_mut(2); low[0] = high[1]; low[1..].swap_with_slice(&mut high[..1]);",
+)
+"""What is done with a vector of them, of four elements or more."""
+
 
 @dataclass
 class Writer:
@@ -53,6 +92,7 @@ class Writer:
     counter: int = 0
     loops: int = 0
     rich: bool = False
+    moved: bool = False
     labels: list[str] = field(default_factory=list)
     rows: list[tuple[str, int]] = field(default_factory=list)
     """Names and lengths of square `Vec<Vec<f64>>`."""
@@ -132,6 +172,8 @@ class Writer:
     def rich_kinds(self, depth: int) -> list[Callable[[int], None]]:
         """More kinds of statements; those over arrays and rows only where there are any."""
         kinds: list[Callable[[int], None]] = [self.single, self.cast]
+        if self.moved and depth > 0:
+            kinds += [self.pool] * 6
         if self.labels:
             kinds.append(self.jump)
         if self.arrays:
@@ -410,6 +452,20 @@ class Writer:
         self.emit("}")
         self.arrays.append((one, min(n, m)))
 
+    def pool(self, depth: int) -> None:
+        """A vector of small values that are moved around."""
+        name, value = self.name("p"), self.name("v")
+        kind = self.rng.choice(list(_MOVED))
+        made, read = _MOVED[kind]
+        a, b = (f"(({self.expression(1)}) * (k as f64 + 0.5))" for _ in range(2))
+        self.emit(f"let mut {name}: Vec<{kind}> = (0..4usize).map(|k| {made.format(a=a, b=b)}).collect();")
+        for _ in range(self.rng.randint(1, 4)):
+            i, j = self.rng.randrange(4), self.rng.randrange(4)
+            self.emit("{ " + self.rng.choice(_MOVES).format(p=name, i=i, j=j) + " }")
+        sum_ = f"{name}.iter().zip(1..).map(|(m, k)| ({read.format()}) * k as f64).sum::<f64>()"
+        self.emit(f"let mut {value} = ({sum_} * 0.1).sin();")
+        self.floats.append(value)
+
     def leave(self, depth: int) -> None:
         limit = f"x[0] > {self.rng.uniform(0.5, 1.5):.3f}"
         self.emit(f"if {self.condition()} && {limit} {{ return {self.expression()}; }}")
@@ -448,6 +504,71 @@ fn relax(values: &mut [f64], k: f64) {
         let (left, right) = values.split_at_mut(i);
         right[0] += 0.3 * left[i - 1] * right[0].sin() * k.cos();
     }
+}
+
+#[derive(Clone, Copy)]
+struct Mix {
+    i: i32,
+    f: f32,
+}
+
+#[derive(Clone, Copy)]
+struct Two {
+    a: f32,
+    b: f32,
+}
+
+#[derive(Clone, Copy)]
+enum Variant {
+    One(f32),
+    Both(f32, f32),
+    Int(i32),
+    Small { n: u16, x: f32 },
+    Nothing,
+}
+
+fn variant(k: usize, a: f64, b: f64) -> Variant {
+    match k % 5 {
+        0 => Variant::One(a as f32),
+        1 => Variant::Both(a as f32, b as f32),
+        2 => Variant::Small { n: k as u16, x: b as f32 },
+        3 => Variant::Int(k as i32),
+        _ => Variant::Nothing,
+    }
+}
+
+impl Variant {
+    fn value(&self) -> f64 {
+        match *self {
+            Variant::One(a) => a.sin() as f64,
+            Variant::Both(a, b) => (a * b) as f64,
+            Variant::Int(i) => i as f64,
+            Variant::Small { n, x } => x as f64 * (n as f64 + 1.0),
+            Variant::Nothing => 0.25,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Holder {
+    n: u32,
+    v: [f32; 3],
+    o: Option<f32>,
+    t: (f32, bool),
+    d: f64,
+    e: Variant,
+}
+
+impl Holder {
+    fn value(&self) -> f64 {
+        let single = self.v[0] * self.v[2] + self.o.unwrap_or(1.0) * self.t.0;
+        single as f64 + self.d.cos() + self.e.value() * self.n as f64
+    }
+}
+
+#[inline(never)]
+fn through<T>(value: T) -> T {
+    std::hint::black_box(value)
 }
 
 struct Machine {
@@ -501,7 +622,7 @@ fn reduce(values: &[f64]) -> f64 {
 MAIN = """\
 const WEIGHTS: [f64; 3] = [0.7, -1.1, 0.4];
 
-fn weigh(x: &[f64; 3]) -> f64 {
+fn weigh(x: &[f64]) -> f64 {
     x.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum()
 }
 
@@ -509,6 +630,11 @@ type Primal = fn(&[f64; 3]) -> f64;
 type Forward = fn(&[f64; 3], &[f64; 3]) -> (f64, f64);
 type Lanes = fn(&[f64; 3], &[f64; 3], &[f64; 3], &[f64; 3]) -> [f64; 4];
 type Reverse = fn(&[f64; 3], &mut [f64; 3], f64) -> f64;
+
+/// The first lanes of a batch in the order in which `check` wants them.
+fn exchange(all: [f64; 4]) -> [f64; 4] {
+    [all[0], all[3], all[2], all[1]]
+}
 
 fn slope(f: Primal, x: &[f64; 3], i: usize, h: f64) -> f64 {
     let (mut up, mut down) = (*x, *x);
@@ -522,25 +648,30 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
 }
 
 /// The number of disagreements.
-fn check(name: &str, slack: f64, f: Primal, forward: Forward, lanes: Lanes, reverse: Reverse) -> usize {
+fn check(
+    name: &str, slack: f64, f: Primal, twin: Primal, forward: Forward, lanes: Lanes, reverse: Option<Reverse>,
+) -> usize {
     let mut wrong = 0;
     for x in [[0.62, -0.35, 1.4], [1.21, 0.77, -0.9], [-1.33, 0.18, 0.49]] {
         let mut gradient = [0.0; 3];
-        let value = reverse(&x, &mut gradient, 1.0);
+        let value = reverse.map_or(f(&x), |reverse| reverse(&x, &mut gradient, 1.0));
         let all = lanes(&x, &[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[0.0, 0.0, 1.0]);
         for i in 0..3 {
             let mut seed = [0.0; 3];
             seed[i] = 1.0;
             let (y, tangent) = forward(&x, &seed);
-            let (fine, coarse) = (slope(f, &x, i, 1e-6), slope(f, &x, i, 3e-6));
-            // Differences of single-precision steps say nothing.
-            let smooth = slack == 1.0 && close(fine, coarse, 1e-6);
+            if reverse.is_none() {
+                gradient[i] = tangent;
+            }
+            // Differences of single-precision steps say nothing; the twin's steps are all in double precision.
+            let (fine, coarse) = (slope(twin, &x, i, 1e-6), slope(twin, &x, i, 3e-6));
+            let smooth = close(fine, coarse, 1e-6);
             let good = close(y, f(&x), 1e-13)
                 && close(value, y, 1e-13)
                 && close(all[0], y, 1e-13)
                 && close(all[1 + i], tangent, 1e-11 * slack)
                 && close(gradient[i], tangent, 1e-10 * slack)
-                && (!smooth || close(tangent, fine, 1e-5));
+                && (!smooth || close(tangent, fine, if slack == 1.0 { 1e-5 } else { 1e-3 }));
             if !good {
                 wrong += 1;
                 println!(
@@ -565,12 +696,26 @@ class Shape:
     lanes: str
     reverse: str
     first_line: str
+    primal: str
     adapters: str
-    """Arguments of `check`; `@` is the function's name."""
+    """Arguments of `check`, the derivatives after the primal; `@` is the function's name."""
 
 
 BORROWED = Shape(
-    "x: &[f64; 3]", "Dual, Dual", "3, Dual, Dual", "Duplicated, Active", "", "@, @_jvp, @_lanes, @_vjp"
+    "x: &[f64; 3]", "Dual, Dual", "3, Dual, Dual", "Duplicated, Active", "", "@", "@_jvp, @_lanes, @_vjp"
+)
+WIDE = Shape(
+    "x: &[f64]",
+    "Dual, Dual",
+    "8, Dualv, Dual",
+    "Duplicated, Active",
+    "",
+    "|x| @(x)",
+    """
+        |x, s| @_jvp(x, s),
+        |x, r, s, t| @_lanes(x, &[t, s, r, t, r, s, t, s].map(|d| *d).concat())[..4].try_into().map(exchange).unwrap(),
+        |x, g, seed| @_vjp(x, g, seed)
+    """,
 )
 BY_VALUE = Shape(
     "a: f64, b: f64, c: f64",
@@ -578,8 +723,8 @@ BY_VALUE = Shape(
     "3, Dual, Dual, Dual, Dual",
     "Active, Active, Active, Active",
     "    let x = [a, b, c];",
+    "|x| @(x[0], x[1], x[2])",
     """
-        |x| @(x[0], x[1], x[2]),
         |x, s| @_jvp(x[0], s[0], x[1], s[1], x[2], s[2]),
         |x, r, s, t| @_lanes(x[0], r[0], s[0], t[0], x[1], r[1], s[1], t[1], x[2], r[2], s[2], t[2]),
         |x, g, seed| {
@@ -595,8 +740,8 @@ IN_PLACE = Shape(
     "3, Dual, Dual",
     "Duplicated, Active",
     "",
+    "|x| { let mut x = *x; @(&mut x) + weigh(&x) }",
     """
-        |x| { let mut x = *x; @(&mut x) + weigh(&x) },
         |x, s| {
             let (mut x, mut t) = (*x, *s);
             let (y, d) = @_jvp(&mut x, &mut t);
@@ -615,17 +760,17 @@ IN_PLACE = Shape(
         },
     """,
 )
-SHAPES = (BORROWED, IN_PLACE, BORROWED, BY_VALUE)
+SHAPES = (BORROWED, IN_PLACE, WIDE, BY_VALUE)
 
 
 def shape(seed: int) -> Shape:
     return SHAPES[seed % len(SHAPES)]
 
 
-def function(seed: int) -> str:
+def function(seed: int, reverse: bool = True) -> str:
     """One annotated function, `f{seed}`."""
     form = shape(seed)
-    writer = Writer(random.Random(seed), rich=seed >= RICH)
+    writer = Writer(random.Random(seed), rich=seed >= RICH, moved=seed >= MOVED)
     if form is IN_PLACE:
         writer.arrays.append(("x", INPUTS))
     writer.declare(0)
@@ -637,8 +782,8 @@ def function(seed: int) -> str:
     lines = [
         f"#[autodiff_forward(f{seed}_jvp, {form.forward})]",
         f"#[autodiff_forward(f{seed}_lanes, {form.lanes})]",
-        f"#[autodiff_reverse(f{seed}_vjp, {form.reverse})]",
-        f"fn f{seed}({form.parameters}) -> f64 {{",
+        f"#[autodiff_reverse(f{seed}_vjp, {form.reverse})]" if reverse else "",
+        f"pub fn f{seed}({form.parameters}) -> f64 {{",
         form.first_line,
         *writer.lines,
         "}\n",
@@ -646,23 +791,35 @@ def function(seed: int) -> str:
     return "\n".join(lines)
 
 
-def slack(text: str) -> str:
-    """How much more two modes may differ: they round differently in single precision."""
-    return "1e5" if "as f32" in text else "1.0"
+def twin(text: str) -> str:
+    """The same function without single precision, and without derivatives."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith("#[")).replace("f32", "f64")
 
 
-def program(seeds: range | list[int]) -> str:
+def call(seed: int, text: str, reverse: bool) -> str:
+    """The call of `check` for a function."""
+    form, name = shape(seed), f"f{seed}"
+    # Two modes round differently in single precision.
+    slack = "1e5" if "as f32" in text else "1.0"
+    primals = f"{form.primal.replace('@', name)}, {form.primal.replace('@', f'twin::{name}')}"
+    adapters = form.adapters.strip()
+    forward = re.split(r"@_vjp|\|x, g, seed\|", adapters)[0]
+    last = f"Some({adapters[len(forward) :].rstrip(',')})" if reverse else "None"
+    return f'    wrong += check("{name}", {slack}, {primals}, {(forward + last).replace("@", name)});\n'
+
+
+def program(seeds: range | list[int], reverse: bool = True) -> str:
     """A program that checks the functions of some seeds and fails when any of them is wrong."""
     head = "#![feature(autodiff)]\n#![allow(warnings)]\nuse std::autodiff::*;\n\n"
-    functions = {seed: function(seed) for seed in seeds}
-    calls = "".join(
-        f'    wrong += check("f{s}", {slack(text)}, {shape(s).adapters.strip().replace("@", f"f{s}")});\n'
-        for s, text in functions.items()
+    functions = {seed: function(seed, reverse) for seed in seeds}
+    calls = "".join(call(seed, text, reverse) for seed, text in functions.items())
+    twins = (
+        "mod twin {\n" + "\n".join([HELPERS.replace("f32", "f64"), *map(twin, functions.values())]) + "}\n\n"
     )
     main = f"fn main() {{\n    let mut wrong = 0;\n{calls}    std::process::exit((wrong > 0) as i32);\n}}\n"
-    return head + HELPERS + MAIN + "\n".join(functions.values()) + main
+    return head + HELPERS + twins + MAIN + "\n".join(functions.values()) + main
 
 
 if __name__ == "__main__":
     first, count = (int(word) for word in sys.argv[1:3])
-    print(program(range(first, first + count)))
+    print(program(range(first, first + count), reverse="forward" not in sys.argv[3:]))
