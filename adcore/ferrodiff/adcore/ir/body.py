@@ -15,8 +15,9 @@ from typing import TypeVar
 from ferrodiff.adcore.errors import ReadError
 from ferrodiff.adcore.ir import types as ty
 from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.callhead import call_head
 from ferrodiff.adcore.ir.constants import global_ref
-from ferrodiff.adcore.ir.full import FULL, FullReader, call_head, read_raw
+from ferrodiff.adcore.ir.full import FULL, FullReader, read_raw
 from ferrodiff.adcore.ir.instructions import (
     Alloca,
     BinaryOp,

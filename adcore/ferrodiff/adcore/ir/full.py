@@ -8,9 +8,9 @@ from collections.abc import Callable
 from ferrodiff.adcore.errors import ReadError
 from ferrodiff.adcore.ir import types as ty
 from ferrodiff.adcore.ir.base import Value
+from ferrodiff.adcore.ir.callhead import call_rest
 from ferrodiff.adcore.ir.constants import ConstInt
 from ferrodiff.adcore.ir.instructions import (
-    FAST_MATH,
     Alloca,
     AtomicRMW,
     BinaryOp,
@@ -54,11 +54,7 @@ _ASM = re.compile(r'asm (?:[a-z]+ )*"[^"]*", "[^"]*"')
 _METADATA = re.compile(r'!(?:"[^"]*"|\d+|[A-Z]\w*\()')
 _HOLE = re.compile("(label )?(%" + NAME + ")")
 _SCOPE = re.compile(r'syncscope\("([^"]*)"\)')
-CONVENTION = re.compile(r"(?:cc \d+|fastcc|coldcc|[a-z0-9_]*cc)(?= )")
 _MASK_ITEM = re.compile(r"i32 (\d+|poison|undef)")
-
-CallHead = tuple[str, tuple[str, ...], str, tuple[str, ...], Type, FunctionType | None]
-"""Tail kind, flags, convention, return attributes, return type, function type if written out."""
 
 
 class FullReader(Cursor):
@@ -427,63 +423,6 @@ def _landingpad(c: FullReader) -> Instruction:
     return LandingPad(kind, clauses)
 
 
-def call_head(text: str) -> CallHead:
-    """What stands before a call's callee: ``tail call fast fastcc noundef double``."""
-    c = Cursor(text)
-    tail = ""
-    for word in ("tail", "musttail", "notail"):
-        if c.accept_word(word):
-            tail = word
-    if not (c.accept_word("call") or c.accept_word("invoke")):
-        raise c.error("expected a call")
-    return _call_rest(c, tail)
-
-
-def _call_rest(c: Cursor, tail: str) -> CallHead:
-    flags: list[str] = []
-    while not c.at_type():
-        word = c.text[c.pos :].split(" ", 1)[0]
-        if word not in FAST_MATH:
-            break
-        flags.append(c.word())
-    convention = ""
-    match = CONVENTION.match(c.text, c.pos)
-    if match is not None:
-        convention = match.group()
-        c.accept(convention)
-    attributes = () if c.at_type() else return_attributes_of(c)
-    kind = c.type()
-    declared = _declared_type(c, kind) if c.peek("(") else None
-    return tail, tuple(flags), convention, attributes, kind, declared
-
-
-def return_attributes_of(c: Cursor) -> tuple[str, ...]:
-    """Return attributes up to the return type."""
-    found: list[str] = []
-    while not c.at_type():
-        start = c.pos
-        word = c.word() if not c.peek('"') else c.string()
-        if word == "align":
-            c.integer()
-        elif c.peek("("):
-            c.accept(c.text[c.pos : closing(c.text, c.pos) + 1])
-        found.append(c.text[start : c.pos].strip())
-    return tuple(found)
-
-
-def _declared_type(c: Cursor, kind: Type) -> FunctionType:
-    c.expect("(")
-    params: list[Type] = []
-    vararg = False
-    while not c.accept(")"):
-        if c.accept("..."):
-            vararg = True
-        else:
-            params.append(c.type())
-        c.accept(",")
-    return FunctionType(kind, tuple(params), vararg)
-
-
 def _call(c: FullReader) -> Instruction:
     tail = ""
     word = c.word()
@@ -506,7 +445,7 @@ def _invoke(c: FullReader) -> Instruction:
 
 
 def _read_call(c: FullReader, tail: str, cls: type[Call]) -> Call:
-    _, flags, convention, attributes, kind, declared = _call_rest(c, tail)
+    _, flags, convention, attributes, kind, declared = call_rest(c, tail)
     callee: Value
     match = _ASM.match(c.text, c.pos)
     if match is not None:

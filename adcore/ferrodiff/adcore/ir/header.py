@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ferrodiff.adcore.errors import ReadError
+from ferrodiff.adcore.ir.callhead import CONVENTION, return_attributes_of
 from ferrodiff.adcore.ir.constants import Constant
-from ferrodiff.adcore.ir.full import CONVENTION, return_attributes_of
 from ferrodiff.adcore.ir.module import Global
 from ferrodiff.adcore.ir.names import quote_name, unquote_name
 from ferrodiff.adcore.ir.text import NAME, Cursor

@@ -2,44 +2,41 @@
 #![feature(autodiff)]
 use std::autodiff::*;
 
-/// Compares a gradient with central differences, and a batch of two with it.
-fn check(name: &str, f: fn(&[f64]) -> f64, one: One, two: Two) {
+/// Compares tangents and gradients with central differences and with each other, one at a time and two at once.
+fn check(name: &str, f: fn(&[f64]) -> f64, (one, two): Forward, (gradient, gradients): Reverse) {
     for x in [
         [0.62, -0.35, 1.4, 0.9, 0.11, -0.73],
         [1.21, 0.77, -0.9, -0.2, 0.45, 0.33],
     ] {
         let (mut g, mut first, mut second) = ([0.0; 6], [0.0; 6], [1.0; 6]);
-        let y = one(&x, &mut g, 1.0);
-        two(&x, &mut first, &mut second, 2.0);
-        assert!(
-            (y - f(&x)).abs() <= 1e-12 * y.abs().max(1.0),
-            "{name}: {y}, not {}",
-            f(&x)
-        );
+        let primal = f(&x);
+        let near = |y: f64| assert!((y - primal).abs() <= 1e-12 * primal.abs().max(1.0), "{name}: {y}");
+        near(gradient(&x, &mut g, 1.0));
+        near(gradients(&x, &mut first, &mut second, 2.0));
         for i in 0..6 {
-            let (mut up, mut down) = (x, x);
+            let (mut seed, mut up, mut down) = ([0.0; 6], x, x);
+            seed[i] = 1.0;
             up[i] += 1e-6;
             down[i] -= 1e-6;
             let slope = (f(&up) - f(&down)) / 2e-6;
-            assert!(
-                (g[i] - slope).abs() < 1e-5 * slope.abs().max(1.0),
-                "{name}, input {i}: {}, not {slope}",
-                g[i]
-            );
-            assert!(
-                (first[i] - 2.0 * g[i]).abs() <= 1e-13 * g[i].abs(),
-                "{name}, input {i}"
-            );
-            assert!(
-                (second[i] - 1.0 - first[i]).abs() <= 1e-13 * (1.0 + g[i].abs()),
-                "{name}, input {i}"
-            );
+            let close = |d: f64| {
+                let small = 1e-5 * slope.abs().max(1.0);
+                assert!((d - slope).abs() < small, "{name}, input {i}: {d}, not {slope}");
+            };
+            let (y, t) = one(&x, &seed);
+            near(y);
+            close(t);
+            close(g[i]);
+            assert_eq!(two(&x, &[0.0; 6], &seed), [y, 0.0, t], "{name}, input {i}");
+            let scale = 1e-13 * (1.0 + g[i].abs());
+            assert!((first[i] - 2.0 * g[i]).abs() <= scale, "{name}, input {i}");
+            assert!((second[i] - 1.0 - first[i]).abs() <= scale, "{name}, input {i}");
         }
     }
 }
 
-type One = fn(&[f64], &mut [f64], f64) -> f64;
-type Two = fn(&[f64], &mut [f64], &mut [f64], f64) -> f64;
+type Forward = (fn(&[f64], &[f64]) -> (f64, f64), fn(&[f64], &[f64], &[f64]) -> [f64; 3]);
+type Reverse = (fn(&[f64], &mut [f64], f64) -> f64, fn(&[f64], &mut [f64], &mut [f64], f64) -> f64);
 
 mod fntab {
     #[allow(unused_imports)]
@@ -52,6 +49,8 @@ mod fntab {
     }
     static T: [fn(f64) -> f64; 3] = [sq, cu, f64::sin];
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -73,6 +72,8 @@ mod fnlocal {
         v * v * v
     }
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -85,6 +86,8 @@ mod boxfns {
     #[allow(unused_imports)]
     use super::*;
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -131,6 +134,8 @@ mod dyns {
         }
     }
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -171,6 +176,8 @@ mod dynrefs {
         }
     }
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -191,6 +198,8 @@ mod dyn_iter {
         }
     }
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -233,6 +242,8 @@ mod layers {
         }
     }
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -257,6 +268,8 @@ mod fnmut_tab {
     #[allow(unused_imports)]
     use super::*;
 
+    #[autodiff_forward(one, Dual, Dual)]
+    #[autodiff_forward(two, 2, Dual, Dual)]
     #[autodiff_reverse(gradient, Duplicated, Active)]
     #[autodiff_reverse(gradients, 2, Duplicated, Active)]
     pub fn value(x: &[f64]) -> f64 {
@@ -274,23 +287,12 @@ mod fnmut_tab {
     }
 }
 
+macro_rules! check_all {
+    ($($name:ident)*) => { $(
+        check(stringify!($name), $name::value, ($name::one, $name::two), ($name::gradient, $name::gradients));
+    )* };
+}
+
 fn main() {
-    check("fntab", fntab::value, fntab::gradient, fntab::gradients);
-    check("fnlocal", fnlocal::value, fnlocal::gradient, fnlocal::gradients);
-    check("boxfns", boxfns::value, boxfns::gradient, boxfns::gradients);
-    check("dyns", dyns::value, dyns::gradient, dyns::gradients);
-    check("dynrefs", dynrefs::value, dynrefs::gradient, dynrefs::gradients);
-    check(
-        "dyn_iter",
-        dyn_iter::value,
-        dyn_iter::gradient,
-        dyn_iter::gradients,
-    );
-    check("layers", layers::value, layers::gradient, layers::gradients);
-    check(
-        "fnmut_tab",
-        fnmut_tab::value,
-        fnmut_tab::gradient,
-        fnmut_tab::gradients,
-    );
+    check_all!(fntab fnlocal boxfns dyns dynrefs dyn_iter layers fnmut_tab);
 }
