@@ -67,7 +67,7 @@ _MOVES = (
     "{p}.reverse();",
     "let spare = {p}.clone(); {p}.extend(spare.iter().rev().take(2).cloned());",
     "let one = {p}.remove({i}); {p}.insert({j}, one);",
-    "let last = {p}.pop(); {p}.insert(0, last.unwrap_or({p}[{i}]));",
+    "let last = {p}.pop(); {p}.insert(0, last.unwrap_or({p}[0]));",
     "{p} = {p}.iter().copied().chain(std::iter::once({p}[{j}])).collect();",
     "let held = Box::new({p}[{i}]); {p}[{j}] = *held;",
     "let kept = Some({p}[{i}]); if let Some(k) = kept.filter(|_| x[0] > 0.0) {{ {p}.push(k); }}",
