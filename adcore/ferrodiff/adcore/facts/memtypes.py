@@ -27,6 +27,7 @@ from ferrodiff.adcore.facts.layouts import (
     step_of,
 )
 from ferrodiff.adcore.facts.loops import Loops, moves_words
+from ferrodiff.adcore.facts.places import aligned, between, cell, difference
 from ferrodiff.adcore.ir.constants import Constant, ConstExpr, ConstInt, GlobalRef
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import (
@@ -112,7 +113,7 @@ class MemoryTypes:
         what is known of the pointer's alignment; ``one_array`` as in `Typing.cells` (``None``: unless a loop moves
         word after word there).
         """
-        place = _aligned(self._place(pointer), align)
+        place = aligned(self._place(pointer), align)
         if place is None:
             return None
         found = self.layout_of(pointer)
@@ -133,7 +134,7 @@ class MemoryTypes:
         The length is known to be a multiple of ``period``.
         """
         found = self.layout_of(pointer)
-        place = _aligned(self._place(pointer), align)
+        place = aligned(self._place(pointer), align)
         if place is None:
             return None
         cells: Cells | None = None
@@ -223,7 +224,7 @@ class MemoryTypes:
         """What the single accesses tell, where the layout as a whole tells nothing."""
         place = self._place(pointer)
         if place is None or not place.up:
-            place = _aligned(place, align)
+            place = aligned(place, align)
         if place is None:
             return None
         roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]
@@ -284,7 +285,7 @@ class MemoryTypes:
             self._add_access(pointer, Access(offset, 0, scalar), align)
 
     def _add_access(self, pointer: Value, access: Access, align: int | None = None) -> None:
-        place = _aligned(self._place(pointer), align)
+        place = aligned(self._place(pointer), align)
         for root in self.alias.roots(pointer):
             if _is_nowhere(root):
                 continue
@@ -417,7 +418,7 @@ class MemoryTypes:
         """What is known of the source of a copy, as accesses seen from its first byte."""
         place = self._place(copy.source)
         if place is None or not place.up:
-            place = _aligned(place, copy.source_align)
+            place = aligned(place, copy.source_align)
         if place is None:
             return []
         roots = [r for r in self.alias.roots(copy.source) if not _is_nowhere(r)]
@@ -430,7 +431,7 @@ class MemoryTypes:
         if not layout.conflict and layout.stride and (copy.size is None or window > layout.stride):
             window = repeat = layout.stride
         if window > LONG:
-            return [] if place.step else _between(accesses, place.offset, place.offset + window)
+            return [] if place.step else between(accesses, place.offset, place.offset + window)
         if not copy.typed and copy.source in self._swept():
             return []
         typing = Typing(accesses, self.layout)
@@ -513,7 +514,7 @@ class MemoryTypes:
                 continue
             leader, at = self._find(a)
             other, other_at = self._find(b)
-            apart = _difference(at, a_place, other_at, b_place)
+            apart = difference(at, a_place, other_at, b_place)
             self._forget()
             self._groups.join(a, b)
             if leader is other:
@@ -524,7 +525,7 @@ class MemoryTypes:
             self._members.setdefault(other, [other]).extend(self._members.pop(leader, [leader]))
             targets = self._pointees.setdefault(other, {})
             for offset, target in self._pointees.pop(leader, {}).items():
-                near = _cell(apart.shifted(Place(offset)), self._wobble[other])
+                near = cell(apart.shifted(Place(offset)), self._wobble[other])
                 if near in targets:
                     work.append((target, Place(0), targets[near], Place(0)))
                 else:
@@ -545,8 +546,8 @@ class MemoryTypes:
     def _pointee(self, root: Value, where: Place) -> Value:
         """What stands for all that the cell at a place of a root's object points to."""
         leader, at = self._find(root)
-        cell = _cell(at.shifted(where), self._wobble.get(leader, 0))
-        return self._pointees.setdefault(leader, {}).setdefault(cell, _Pointee())
+        name = cell(at.shifted(where), self._wobble.get(leader, 0))
+        return self._pointees.setdefault(leader, {}).setdefault(name, _Pointee())
 
     def _forget(self) -> None:
         self._settled = False
@@ -569,36 +570,6 @@ class MemoryTypes:
             accesses = dict.fromkeys(a for r in roots for a in self._seen_from(r))
             found = self._layouts[key] = settle(accesses, self.layout)
         return found
-
-
-def _difference(at: Place, a: Place | None, other_at: Place, b: Place | None) -> Place:
-    """Where the first leader's object begins in the second's, if ``a`` of the one is ``b`` of the other."""
-    if a is None or b is None:
-        return Place(0, 1, False)
-    step = gcd(at.step, a.step, other_at.step, b.step)
-    offset = other_at.offset + b.offset - at.offset - a.offset
-    return Place(offset, step, step == 0)
-
-
-def _cell(place: Place, wobble: int) -> int:
-    """What names a cell of a class: its offset, or its phase."""
-    step = gcd(place.step, wobble)
-    return place.offset % step if step else place.offset
-
-
-def _aligned(place: Place | None, align: int | None) -> Place | None:
-    """A place made more precise by alignment: objects begin at multiples of their scalars' alignment."""
-    if align is None or align < 2:
-        return place
-    if place is None:
-        return Place(0, align, False)
-    known = place.step and align % place.step == 0 and align != place.step
-    return Place(0, align, False) if known else place
-
-
-def _between(accesses: Iterable[Access], start: int, end: int) -> list[Access]:
-    """The accesses that begin in a range, seen from its start."""
-    return [a.seen_from(Place(-start)) for a in accesses if start <= a.offset < end]
 
 
 def _moved_to(pointer: GetElementPtr) -> Value | None:
