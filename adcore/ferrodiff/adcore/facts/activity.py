@@ -28,7 +28,7 @@ from ferrodiff.adcore.ir.constants import ConstAggregate, ConstExpr, ConstInt, G
 from ferrodiff.adcore.ir.datalayout import DataLayout
 from ferrodiff.adcore.ir.instructions import Call, GetElementPtr, Instruction
 from ferrodiff.adcore.ir.types import IntType, PointerType, Type, VectorType, is_float_like
-from ferrodiff.adcore.ir.values import Argument, Block, Function
+from ferrodiff.adcore.ir.values import Argument, Function
 from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, memory_operation
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
 from ferrodiff.adcore.shadow import can_carry, element_types, is_aggregate
@@ -652,12 +652,6 @@ def strip_offset(pointer: Value, layout: DataLayout) -> tuple[Value, int | None]
         offset = None if step is None or offset is None else offset + step
         pointer = pointer.operands[0]
     return pointer, offset
-
-
-def live_instructions(blocks: Iterable[Block]) -> Iterable[Instruction]:
-    """All instructions of the blocks."""
-    for block in blocks:
-        yield from block.instructions
 
 
 Transfer = Callable[[Analysis, Instruction], None]

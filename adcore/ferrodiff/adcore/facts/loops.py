@@ -82,12 +82,6 @@ class Loops:
         """The innermost loop that holds a block."""
         return self._of.get(block)
 
-    def of_value(self, value: Value) -> Loop | None:
-        """The innermost loop in which a value is computed; ``None`` for arguments and constants."""
-        if isinstance(value, Instruction) and value.parent is not None:
-            return self._of.get(value.parent)
-        return None
-
     def is_invariant(self, value: Value, loop: Loop) -> bool:
         """Whether a value is computed outside the loop."""
         if isinstance(value, (Constant, Argument)):

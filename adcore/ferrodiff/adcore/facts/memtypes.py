@@ -158,11 +158,6 @@ class MemoryTypes:
             )
         return self._moving
 
-    def only_integers(self, pointer: Value) -> bool:
-        """Whether nothing but integers was ever seen in the objects behind a pointer (or nothing at all)."""
-        found = self.layout_of(pointer)
-        return found is None or all(isinstance(t, IntType) for t in found.cells.values())
-
     def holds(self, pointer: Value, kind: type[Type]) -> bool:
         """Whether scalars of a kind were seen anywhere in the objects behind a pointer."""
         roots = [r for r in self.alias.roots(pointer) if not _is_nowhere(r)]

@@ -13,7 +13,7 @@ from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import zero
 from ferrodiff.adcore.ir.instructions import Call, ExtractValue, Invoke
 from ferrodiff.adcore.ir.types import VoidType, i64, is_float_like, is_pointer
-from ferrodiff.adcore.ir.values import Argument, Function
+from ferrodiff.adcore.ir.values import Argument
 from ferrodiff.adcore.rules.mangling import rust_path
 from ferrodiff.adcore.rules.runtime import Role, allocation
 from ferrodiff.adcore.rules.table import REFUSED
@@ -266,11 +266,6 @@ def primal_argument_attributes(argument: Argument) -> tuple[str, ...]:
         if head not in PRIMAL_DROPPED:
             kept.append(attribute)
     return tuple(kept)
-
-
-def size_of_argument(function: Function) -> int:
-    """The number of primal parameters."""
-    return len(function.arguments)
 
 
 __all__ = ["call", "call_signature", "i64", "primal_argument_attributes", "shadow_argument_attributes"]

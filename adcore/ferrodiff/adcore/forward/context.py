@@ -9,7 +9,6 @@ from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.facts.activity import Activity, Analysis, ConstRanges
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
-from ferrodiff.adcore.ir.constants import Constant, zero
 from ferrodiff.adcore.ir.instructions import Instruction
 from ferrodiff.adcore.ir.types import FloatType, Type, is_float_like
 from ferrodiff.adcore.ir.values import Block, Function, uses
@@ -157,8 +156,3 @@ class Context:
         if self._scratch is None:
             self._scratch = self.builder.entry_alloca(ArrayType(16, i8), 16, "scratch")
         return self._scratch
-
-
-def zero_value(ty: Type) -> Constant:
-    """The zero of a type."""
-    return zero(ty)

@@ -98,8 +98,3 @@ class Instruction(LocalValue):
 
     def _flags(self) -> str:
         return " ".join(self.flags) + " " if self.flags else ""
-
-    @property
-    def is_fast(self) -> bool:
-        """Whether a fast-math flag allows reassociation."""
-        return "reassoc" in self.flags or "fast" in self.flags

@@ -296,11 +296,6 @@ def is_pointer(t: Type) -> TypeGuard[PointerType]:
     return isinstance(t, PointerType)
 
 
-def is_vector(t: Type) -> TypeGuard[VectorType]:
-    """Whether ``t`` is a vector type."""
-    return isinstance(t, VectorType)
-
-
 def is_aggregate(t: Type) -> TypeGuard[ArrayType | StructType | NamedType]:
     """Whether ``t`` is an array or a struct."""
     return isinstance(t, (ArrayType, StructType, NamedType))

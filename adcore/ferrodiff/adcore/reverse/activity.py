@@ -143,10 +143,6 @@ class Activity:
         self._spread_back()
         self.mangled = self._mangled()
 
-    def is_active_pointer(self, pointer: Value) -> bool:
-        """Whether there is a shadow of the memory behind a pointer."""
-        return pointer in self.varied
-
     def has_adjoint(self, value: Value) -> bool:
         """Whether floats in a value have adjoints."""
         return value in self.varied and bool(self.demand.get(value))

@@ -34,11 +34,6 @@ class Report:
     function: str
     kept: tuple[KeptValue, ...]
 
-    @property
-    def bytes_per_iteration(self) -> int:
-        """Bytes kept by one iteration of every loop together."""
-        return sum(k.bytes for k in self.kept)
-
 
 def describe(session: Session, primal: Function, tape: Tape) -> Report:
     """The report of a finished tape."""

@@ -30,9 +30,6 @@ INTRINSICS = frozenset(
 )
 """Functions called as `llvm.<name>`, whose overloads include vectors."""
 
-LIBM = frozenset({"hypot", "cospi", "sinpi"})
-"""Functions called as libm symbols, `f` appended for single precision."""
-
 THROUGH_F64 = frozenset({"j0", "j1", "jn", "y0", "y1", "yn", "digamma", "polygamma"})
 """Functions that only exist in double precision here; other widths convert."""
 
