@@ -139,3 +139,12 @@ async def test_clients_without_literals_get_commands(start_raw: Any) -> None:
         },
     )
     assert {item["command"] for item in answer["result"]} == {"ferrodiff.run", "ferrodiff.checkGradient"}
+
+
+async def test_new_lines_end_as_the_others_do(lsp: Any) -> None:
+    uri, _ = lsp.open(NOTED.replace("\n", "\r\n"))
+    for title in ("example call", "Write down", "test of the gradient", "Generate the"):
+        for action in await actions(lsp, uri, "dloss"):
+            if title in action.title and action.edit is not None:
+                text = applied(lsp, uri, action)
+                assert "\r\n" in text and "\n" not in text.replace("\r\n", ""), action.title

@@ -15,7 +15,7 @@ from ferrodiff.analysis.model import Annotation, Function
 from ferrodiff.analysis.snippets import NoSnippet, call_example, gradient_test, sample_line
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp import types as t
-from ferrodiff.server.lsp.convert import range_of, span_of
+from ferrodiff.server.lsp.convert import edit_of, range_of, span_of
 from ferrodiff.server.lsp.diagnostics import diagnostics_of, severity_of
 from ferrodiff.server.lsp.generated import proposals_for, rewrites_of
 from ferrodiff.server.lsp.names import CHECK, FIX_ALL, RUN
@@ -235,9 +235,7 @@ def _converted(
         if not server.abilities.action_literals:
             return call
         return t.CodeAction(title=action.title, kind=action.kind, command=call)
-    edits = [
-        t.TextEdit(range_of(analysis.source, span, server.encoding), text) for span, text in action.edits
-    ]
+    edits = [edit_of(analysis.source, span, text, server.encoding) for span, text in action.edits]
     return t.CodeAction(
         title=action.title,
         kind=action.kind,

@@ -12,7 +12,7 @@ from ferrodiff.analysis.local import every_function_near, function_names
 from ferrodiff.analysis.model import Annotation, Argument, Function, Mode
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.lsp import types as t
-from ferrodiff.server.lsp.convert import offset_at, range_of
+from ferrodiff.server.lsp.convert import edit_of, offset_at
 from ferrodiff.server.lsp.generated import WIDTHS, choices_for, proposals_for, signature_of
 from ferrodiff.server.lsp.halftyped import closed_at
 from ferrodiff.server.lsp.markup import markup
@@ -260,5 +260,5 @@ def _item(server: FerrodiffServer, source: SourceText, suggestion: Suggestion) -
         filter_text=source.slice(suggestion.replaces) + suggestion.new_text if suggestion.snippet else None,
         preselect=True if suggestion.preselect else None,
         insert_text_format=t.InsertTextFormat.Snippet if snippet else t.InsertTextFormat.PlainText,
-        text_edit=t.TextEdit(range_of(source, suggestion.replaces, server.encoding), text),
+        text_edit=edit_of(source, suggestion.replaces, text, server.encoding),
     )

@@ -18,6 +18,14 @@ def range_of(source: SourceText, span: Span, encoding: str) -> t.Range:
     return t.Range(position_at(source, span.start, encoding), position_at(source, span.end, encoding))
 
 
+def edit_of(source: SourceText, span: Span, text: str, encoding: str) -> t.TextEdit:
+    """A replacement whose lines end as the file's do."""
+    first = source.data.find(b"\n")
+    if first > 0 and source.data[first - 1 : first] == b"\r":
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return t.TextEdit(range_of(source, span, encoding), text)
+
+
 def offset_at(source: SourceText, position: t.Position, encoding: str) -> int:
     """A byte offset, clamped to the text."""
     return source.offset(position.line, position.character, encoding)
