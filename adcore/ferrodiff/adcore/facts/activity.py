@@ -22,6 +22,17 @@ from ferrodiff.adcore.errors import CannotDifferentiate
 from ferrodiff.adcore.facts.callees import Callee, is_thread_local, symbol_kind
 from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.facts.loops import constant_offset
+from ferrodiff.adcore.facts.shapes import (
+    BIT_MOVES,
+    ELEMENTS,
+    MERGES,
+    MOVES,
+    holds_pointer,
+    is_plain,
+    moves_bytes,
+    strip_offset,
+)
+from ferrodiff.adcore.facts.wanted import find_guarded, find_needed
 from ferrodiff.adcore.facts.words import ambiguous_words, disguised_addresses
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import ConstAggregate, ConstExpr, ConstInt, GlobalRef
@@ -31,7 +42,7 @@ from ferrodiff.adcore.ir.types import IntType, PointerType, Type, VectorType, is
 from ferrodiff.adcore.ir.values import Argument, Function
 from ferrodiff.adcore.rules.runtime import MemoryOperation, allocation, memory_operation
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
-from ferrodiff.adcore.shadow import can_carry, element_types, is_aggregate
+from ferrodiff.adcore.shadow import can_carry, is_aggregate
 
 READ_BACK = (
     "a value that depends on an active argument is stored in memory without a shadow and read from it again",
@@ -51,14 +62,6 @@ class ConstRanges:
         if offset is None:
             return False
         return any(a <= offset and offset + max(size, 1) <= b for a, b in self.ranges)
-
-
-MOVES = frozenset(
-    {"bitcast", "trunc", "zext", "ptrtoint", "inttoptr", "freeze", "fpext", "fptrunc", "addrspacecast"}
-)
-BIT_MOVES = frozenset({"shl", "lshr", "or", "and", "xor"})
-MERGES = frozenset({"phi", "select"})
-ELEMENTS = frozenset({"extractvalue", "insertvalue", "extractelement", "insertelement", "shufflevector"})
 
 
 @dataclass
@@ -256,8 +259,8 @@ class Analysis:
                 TRANSFER[insn.opcode](self, insn)
         self._find_taint()
         self._find_const_stores()
-        self._find_guarded()
-        self._find_needed()
+        find_guarded(self)
+        find_needed(self)
         return self.facts
 
     def carries(self, ty: Type) -> bool:
@@ -553,34 +556,7 @@ class Analysis:
                 found.add(root)
         return frozenset(found)
 
-    # -- guarded pointers -----------------------------------------------------------------------------------
-
-    def _find_guarded(self) -> None:
-        guarded = self.facts.guarded
-        size = -1
-        while size != len(guarded):
-            size = len(guarded)
-            for block in self.blocks:
-                for insn in block.instructions:
-                    known = insn not in self.active or insn in guarded
-                    if not known and holds_pointer(insn.type, self.layout) and self._is_guarded(insn):
-                        guarded.add(insn)
-
-    def _is_guarded(self, insn: Instruction) -> bool:
-        opcode = insn.opcode
-        if opcode == "load":
-            return self.guard and self.tuple_root(insn.operands[0]) is None
-        if opcode in MERGES:
-            operands = insn.operands[1:] if opcode == "select" else insn.operands
-            return any(v in self.facts.guarded or self.is_mixed(v) for v in operands)
-        if isinstance(insn, Call):
-            return self.guard and self.callee_kind(insn) is Callee.DEFINED
-        if opcode == "insertvalue":
-            return any(
-                v in self.facts.guarded or (holds_pointer(v.type, self.layout) and self.is_mixed(v))
-                for v in insn.operands
-            )
-        return bool(insn.operands) and insn.operands[0] in self.facts.guarded
+    # -- pointers beside active ones ------------------------------------------------------------------------
 
     def tuple_root(self, pointer: Value) -> Value | None:
         """The argument tuple, if the address is inside it for sure (its pointers all have real shadows)."""
@@ -593,65 +569,6 @@ class Analysis:
         if value in self.active or not isinstance(value, (Instruction, Argument, GlobalRef, ConstExpr)):
             return False
         return any(isinstance(r, (Argument, Instruction, GlobalRef)) for r in self.roots(value))
-
-    # -- which integers' shadows are wanted -----------------------------------------------------------------
-
-    def _find_needed(self) -> None:
-        """Active integers whose shadow reaches memory, a float, a pointer or another function."""
-        needed = self.facts.needed
-        work: list[Value] = []
-
-        def want(value: Value) -> None:
-            if value in self.active and value not in needed:
-                needed.add(value)
-                work.append(value)
-
-        for block in self.blocks:
-            for insn in block.instructions:
-                for value in self._wanted_by(insn):
-                    want(value)
-        while work:
-            value = work.pop()
-            if isinstance(value, Instruction) and value.opcode not in ("load", "call", "invoke"):
-                for operand in value.operands:
-                    want(operand)
-
-    def _wanted_by(self, insn: Instruction) -> Sequence[Value]:
-        if insn.opcode == "store":
-            return insn.operands[:1] if insn.operands[1] in self.active else ()
-        if insn.opcode in ("call", "invoke", "ret", "insertvalue", "inttoptr"):
-            return insn.operands
-        if insn.opcode == "bitcast" and not isinstance(insn.type.scalar, IntType):
-            return insn.operands
-        return ()
-
-
-def moves_bytes(mask: int, bits: int) -> bool:
-    """Whether a mask keeps whole bytes, or has to do with the sign bit of a float."""
-    sign = 1 << (bits - 1)
-    return mask in (sign, sign - 1) or all(b in (0, 255) for b in mask.to_bytes((bits + 7) // 8, "little"))
-
-
-def is_plain(value: Value) -> bool:
-    """An active integer may be just an integer: a length, a discriminant."""
-    return isinstance(value.type.scalar, (IntType, PointerType))
-
-
-def holds_pointer(ty: Type, layout: DataLayout) -> bool:
-    """Whether a value of the type is or contains a pointer."""
-    if isinstance(ty.scalar, PointerType):
-        return True
-    return is_aggregate(ty) and any(holds_pointer(e, layout) for e in element_types(ty, layout))
-
-
-def strip_offset(pointer: Value, layout: DataLayout) -> tuple[Value, int | None]:
-    """The base of an address and its constant byte offset (None if it varies)."""
-    offset: int | None = 0
-    while isinstance(pointer, GetElementPtr):
-        step = constant_offset(pointer, layout)
-        offset = None if step is None or offset is None else offset + step
-        pointer = pointer.operands[0]
-    return pointer, offset
 
 
 Transfer = Callable[[Analysis, Instruction], None]
