@@ -121,8 +121,17 @@ def test_offsets_lead_back_to_the_file() -> None:
         "macro_rules! m { () => { m!(); #[autodiff_forward] } } m!();",
         "macro_rules! m { ($($t:tt)*) => { m!(autodiff $($t)*); } } m!();",
         "macro_rules! autodiff { ( => } autodiff!()",
+        "macro_rules! m { ($($($($x:tt)*)*)*;) => { #[autodiff_forward] } } m!(" + "a " * 250 + ");",
+        "macro_rules! m { () => { autodiff " + "(" * 5000 + ")" * 5000 + " } } m!();",
+        "macro_rules! m { ("
+        + "(" * 5000
+        + ")" * 5000
+        + ") => { autodiff } } m!("
+        + "(" * 5000
+        + ")" * 5000
+        + ");",
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_what_is_no_derivative_makes_none(text: str) -> None:
     assert made(text) == []

@@ -110,6 +110,13 @@ def expand(data: bytes) -> Expansion | None:
     """The file with the calls of annotated macros replaced; None when there is nothing to replace."""
     if _TRIGGER not in data or b"macro_rules" not in data:
         return None
+    try:
+        return _expand(data)
+    except RecursionError:  # macros nested as deep as that are nobody's
+        return None
+
+
+def _expand(data: bytes) -> Expansion | None:
     macros = dict(_macros(data))
     parts: tuple[_Part, ...] = (_Part(0, 0, None, "", -1),)
     current = data

@@ -11,6 +11,7 @@ from tree_sitter import Node
 from ferrodiff.analysis.text import Span, decode
 
 COMMENTS = ("line_comment", "block_comment")
+_MOST_STEPS = 20_000
 _GROUPS = ("token_tree", "token_tree_pattern")
 
 
@@ -74,8 +75,14 @@ def pattern(node: Node, data: bytes) -> tuple[Element, ...]:
 
 
 def match(elements: Sequence[Element], nodes: Sequence[Node]) -> Bindings | None:
-    """What the variables stand for when the pattern takes all the tokens; None when it does not."""
-    return next((found for end, found in _prefix(elements, nodes, 0) if end == len(nodes)), None)
+    """What the variables stand for when the pattern takes all the tokens; None when it does not.
+
+    None too for what takes too long to find out: rustc would call such a macro ambiguous.
+    """
+    try:
+        return _Matcher().match(elements, nodes)
+    except _TooLong:
+        return None
 
 
 def _element(node: Node, data: bytes) -> Element:
@@ -93,53 +100,66 @@ def _element(node: Node, data: bytes) -> Element:
     return Literal(node.text or b"")
 
 
-# Matching, with every way to go on in turn: the longest first
+class _TooLong(Exception):
+    pass
 
 
-def _prefix(elements: Sequence[Element], nodes: Sequence[Node], at: int) -> Iterator[tuple[int, Bindings]]:
-    if not elements:
-        yield at, {}
-        return
-    for middle, first in _one(elements[0], nodes, at):
-        for end, rest in _prefix(elements[1:], nodes, middle):
-            yield end, {**first, **rest}
+class _Matcher:
+    """Tries every way to go on in turn, the longest first."""
 
+    def __init__(self) -> None:
+        self.steps = 0
 
-def _one(element: Element, nodes: Sequence[Node], at: int) -> Iterator[tuple[int, Bindings]]:
-    if isinstance(element, Repetition):
-        names = list(_names(element.elements))
-        for end, rounds in _rounds(element, nodes, at, 0):
-            yield end, {name: [found[name] for found in rounds] for name in names}
-    elif isinstance(element, Variable):
-        stop = _fragment_end(element.kind, nodes, at)
-        if stop is not None:
-            span = Span(nodes[at].start_byte, nodes[stop - 1].end_byte) if at < stop else Span(0, 0)
-            yield stop, {element.name: Fragment(span, element.kind, stop - at)}
-    elif at < len(nodes):
-        node = nodes[at]
-        if isinstance(element, Literal):
-            if node.type != "token_tree" and node.text == element.text:
-                yield at + 1, {}
-        elif node.type == "token_tree" and node.children[0].text == element.opening:
-            found = match(element.elements, tokens(node))
-            if found is not None:
-                yield at + 1, found
+    def match(self, elements: Sequence[Element], nodes: Sequence[Node]) -> Bindings | None:
+        return next((found for end, found in self._prefix(elements, nodes, 0) if end == len(nodes)), None)
 
+    def _prefix(
+        self, elements: Sequence[Element], nodes: Sequence[Node], at: int
+    ) -> Iterator[tuple[int, Bindings]]:
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise _TooLong
+        if not elements:
+            yield at, {}
+            return
+        for middle, first in self._one(elements[0], nodes, at):
+            for end, rest in self._prefix(elements[1:], nodes, middle):
+                yield end, {**first, **rest}
 
-def _rounds(
-    element: Repetition, nodes: Sequence[Node], at: int, done: int
-) -> Iterator[tuple[int, list[Bindings]]]:
-    start: int | None = at
-    if done and element.separator:
-        separated = at < len(nodes) and nodes[at].text == element.separator
-        start = at + 1 if separated else None
-    if start is not None and not (done and element.operator == "?"):
-        for middle, found in _prefix(element.elements, nodes, start):
-            if middle > at:
-                for end, rest in _rounds(element, nodes, middle, done + 1):
-                    yield end, [found, *rest]
-    if done or element.operator != "+":
-        yield at, []
+    def _one(self, element: Element, nodes: Sequence[Node], at: int) -> Iterator[tuple[int, Bindings]]:
+        if isinstance(element, Repetition):
+            names = list(_names(element.elements))
+            for end, rounds in self._rounds(element, nodes, at, 0):
+                yield end, {name: [found[name] for found in rounds] for name in names}
+        elif isinstance(element, Variable):
+            stop = _fragment_end(element.kind, nodes, at)
+            if stop is not None:
+                span = Span(nodes[at].start_byte, nodes[stop - 1].end_byte) if at < stop else Span(0, 0)
+                yield stop, {element.name: Fragment(span, element.kind, stop - at)}
+        elif at < len(nodes):
+            node = nodes[at]
+            if isinstance(element, Literal):
+                if node.type != "token_tree" and node.text == element.text:
+                    yield at + 1, {}
+            elif node.type == "token_tree" and node.children[0].text == element.opening:
+                found = self.match(element.elements, tokens(node))
+                if found is not None:
+                    yield at + 1, found
+
+    def _rounds(
+        self, element: Repetition, nodes: Sequence[Node], at: int, done: int
+    ) -> Iterator[tuple[int, list[Bindings]]]:
+        start: int | None = at
+        if done and element.separator:
+            separated = at < len(nodes) and nodes[at].text == element.separator
+            start = at + 1 if separated else None
+        if start is not None and not (done and element.operator == "?"):
+            for middle, found in self._prefix(element.elements, nodes, start):
+                if middle > at:
+                    for end, rest in self._rounds(element, nodes, middle, done + 1):
+                        yield end, [found, *rest]
+        if done or element.operator != "+":
+            yield at, []
 
 
 def _names(elements: Sequence[Element]) -> Iterator[str]:
