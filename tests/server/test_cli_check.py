@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ferrodiff.analysis.diagnostics import codes
 from ferrodiff.server.main import main
 
 GOOD = "#[autodiff_forward(df, Dual, Dual)]\nfn f(x: f64) -> f64 { x * x }\n"
@@ -174,8 +175,22 @@ def test_standard_input() -> None:
 
 
 def test_usage_errors_exit_with_two(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["check"])
-    assert caught.value.code == 2
+    assert main(["check"]) == 2
     assert main(["chek"]) == 2 and "did you mean `ferrodiff check`" in capsys.readouterr().err
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("name", ["FD005", "fd005", "activity-count"])
+def test_explaining_a_code(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["explain", name]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# FD005: ") and "expected {expected} activities, but found {found}" in text
+
+
+def test_explaining_all_codes_and_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(codes())
+    assert main(["explain", "FD099"]) == 2
+    assert (
+        "error: no diagnostic is called `FD099`\n  = help: `ferrodiff explain` lists them" in capsys.readouterr().err
+    )

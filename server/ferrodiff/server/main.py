@@ -21,6 +21,7 @@ REPORT = "`--verbose` shows where; please report it with the file that caused it
 
 COMMANDS: dict[str, str] = {
     "check": "diagnostics of every annotation in files or folders",
+    "explain": "what a diagnostic means, with an example",
     "expand": "the signatures of the generated functions, or the rewritten file",
     "build": "compile a program in which every annotated derivative exists",
     "run": "call one derivative and print the primal and its derivatives",

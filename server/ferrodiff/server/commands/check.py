@@ -100,6 +100,9 @@ def _text(checked: list[Checked], colour: bool) -> str:
     scope = f"{_count(annotations, 'annotation')} in {_count(len(checked), 'file')}"
     if checked:
         blocks.append(f"{scope}: {found or 'no problems'}")
+    worst = [item for file in checked for item in file.diagnostics if severity(item) in ("error", "warning")]
+    if worst:
+        blocks.append(f"`ferrodiff explain {worst[0].code}` says more")
     return "\n".join(blocks)
 
 
