@@ -83,20 +83,20 @@ def tangent(source: str, point: Sequence[float], direction: Sequence[float]) -> 
     return float(call(*arguments))
 
 
-def lane_operations(text: str, width: int) -> int:
-    """Arithmetic on whole lanes in the derivative, into which `f` is inlined."""
+def lane_products(text: str, width: int) -> int:
+    """Multiplications of whole lanes in the derivative, into which `f` is inlined."""
     body = re.search(r"(?ms)^define [^\n]*@ferrodiff\.fwd\d+\..*?^}", text)
     assert body is not None
-    return len(re.findall(rf"= f(?:mul|add|sub|div|neg)[^\n]*<{width} x double>", body[0]))
+    return len(re.findall(rf"= fmul <{width} x double>|@llvm\.fmuladd\.v{width}f64\(", body[0]))
 
 
 def test_a_lane_costs_one_multiplication_per_leaf() -> None:
-    assert lane_operations(derivative(POLYNOMIAL, 1, 8), 8) == 1
-    assert lane_operations(derivative(TWO_LEAVES, 2, 8), 8) == 3
+    assert lane_products(derivative(POLYNOMIAL, 1, 8), 8) == 1
+    assert lane_products(derivative(TWO_LEAVES, 2, 8), 8) == 2
 
 
 def test_what_is_added_to_a_sum_is_a_cone_of_its_own_where_a_root_keeps_it_apart() -> None:
-    assert lane_operations(derivative(ADDED, 3, 8), 8) == 4
+    assert lane_products(derivative(ADDED, 3, 8), 8) == 2
     found = tangent(ADDED, [0.5, 2.25, -1.5], [0.25, -2.0, 0.5])
     assert found == pytest.approx(0.25 - 2.0 * 2.0 * 2.25 - 0.5 * 9.0 * 1.5**2, rel=1e-15)
     assert tangent(ADDED, [0.5, 0.0, 1.0], [0.25, 0.0, 0.0]) == 0.25

@@ -14,7 +14,8 @@ the lanes. A float *vector* of the primal (`<4 x float>`) has one tangent vector
 `simd` is right for sequential code (recurrences, straight-line code); `unrolled` leaves loops over slices in
 a shape that LLVM's loop vectoriser accepts, because it refuses loops that already hold vectors.
 
-Derivative arithmetic carries `contract` (a multiply and an add may become one fma), never `nnan` or `ninf`.
+Derivative arithmetic has no fast-math flags: which products are fused with additions is written down (`fusing`),
+so that a lane of a batch has the bits of a single tangent whatever LLVM makes of either.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from ferrodiff.adcore.rules.partial import CastPartial, NoDerivative, Partial, P
 
 Tangent = tuple[Value, ...]
 
-FLAGS: tuple[str, ...] = ("contract",)
-"""Fast-math flags of derivative arithmetic: they keep NaN and infinity."""
+FLAGS: tuple[str, ...] = ()
+"""Fast-math flags of derivative arithmetic: none, so that lanes equal single tangents."""
 
 FORMS = ("scalar", "simd", "unrolled")
 

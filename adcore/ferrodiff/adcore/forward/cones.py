@@ -234,7 +234,8 @@ class Cones:
             return self._along_one_leaf(cone, leaves[0])
         coefficients = Backwards(self.ctx, self, cone).run()
         total: Tangent | None = None
-        for leaf, coefficient in coefficients.items():
+        # Products first: what only adds up stays an addition, as loops that sum up want it.
+        for leaf, coefficient in sorted(coefficients.items(), key=lambda pair: isinstance(pair[1], int)):
             tangent = self.ctx.tangent(leaf)
             if tangent is not None:
                 total = self.ctx.lanes.accumulate(total, _partial(coefficient), tangent)

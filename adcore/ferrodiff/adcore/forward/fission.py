@@ -97,11 +97,14 @@ class Split:
     sums: tuple[Sum, ...]
 
 
-def split_sums(session: Session, function: Function, primal: frozenset[Value], width: int) -> None:
+def split_sums(
+    session: Session, function: Function, primal: frozenset[Value], width: int
+) -> frozenset[Value]:
     """Split every loop of a forward derivative of `width` lanes where that pays.
 
-    `primal` holds its copies of primal values.
+    `primal` holds its copies of primal values; the same with those of the new loops is returned.
     """
+    copies: set[Value] = set()
     layout = session.module.datalayout
     loops = Loops(Cfg(function))
     users: Users | None = None
@@ -111,7 +114,8 @@ def split_sums(session: Session, function: Function, primal: frozenset[Value], w
         users = users or uses(function)
         found = _split(loop, loops, users, layout)
         if found is not None:
-            _Splitter(session, function, found, primal, width).run()
+            copies |= _Splitter(session, function, found, primal, width).run()
+    return primal | copies
 
 
 # -- finding -----------------------------------------------------------------------------------------------
@@ -241,6 +245,7 @@ class _Splitter:
     ) -> None:
         self.session = session
         self.split = split
+        self.primal = primal
         self.builder = Builder(function)
         self.function = function
         self.strict = [each for each in split.sums if not each.is_tangent(primal)]
@@ -259,8 +264,8 @@ class _Splitter:
         domain = self.nodes.add('!"addends"', distinct=True)
         self.scope = self.nodes.add(self.nodes.add(f'{domain}, !"buffer"', distinct=True))
 
-    def run(self) -> None:
-        """Rewrites the function."""
+    def run(self) -> set[Value]:
+        """Rewrites the function; returns the new copies of primal values."""
         b, split = self.builder, self.split
         rounds = self._enter()
         carried = {phi: b.phi(phi.type, name=phi.name or "phi") for phi in split.body.phis}
@@ -282,8 +287,9 @@ class _Splitter:
         for body in reversed(self.bodies):
             self.copies.update(body.copies)
         self.copies.update(pair for body in self.bodies for pair in body.own())
-        self._add_up(carried, buffers, count)
+        added = self._add_up(carried, buffers, count)
         self._continue(carried, left, count)
+        return {new for b in self.bodies for old, new in b.copies.items() if old in self.primal} | added
 
     def _copy(self, value: Value) -> Value:
         return self.copies.get(value, value)
@@ -369,8 +375,9 @@ class _Splitter:
         )
         return self.nodes.add(", ".join(self.nodes.add(hint) for hint in hints), distinct=True)
 
-    def _add_up(self, carried: dict[Phi, Phi], buffers: dict[BinaryOp, Value], count: Value) -> None:
-        """The loop that adds up a strip, link by link as the loop did."""
+    def _add_up(self, carried: dict[Phi, Phi], buffers: dict[BinaryOp, Value], count: Value) -> set[Value]:
+        """The loop that adds up a strip, link by link as the loop did; returns its additions."""
+        added: set[Value] = set()
         b = self.builder
         b.position(self.add)
         index = b.phi(i64, [(const_int(i64, 0), self.bodies[-1].block)], "index")
@@ -382,11 +389,13 @@ class _Splitter:
             for link in each.links:
                 addend = b.load(link.type, b.gep(link.type, buffers[link], index, flags=("inbounds",)))
                 total = b.binary(link.opcode, total, addend, link.flags)
+                added.add(total)
             phi.add_incoming(total, self.add)
             self.copies[each.links[-1]] = total
         following = b.add(index, 1, ("nuw", "nsw"))
         index.add_incoming(following, self.add)
         b.cond_br(b.icmp("ult", following, count), self.add, self.after)
+        return added
 
     def _continue(self, carried: dict[Phi, Phi], left: Phi, count: Value) -> None:
         """The next strip, or out of the loop with what it has computed."""

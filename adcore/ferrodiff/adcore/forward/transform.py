@@ -11,6 +11,7 @@ from ferrodiff.adcore.forward.cones import Cones
 from ferrodiff.adcore.forward.context import ACTIVE, GUARDED, Context, Signature
 from ferrodiff.adcore.forward.fission import split_sums
 from ferrodiff.adcore.forward.form import choose_form
+from ferrodiff.adcore.forward.fusing import fuse
 from ferrodiff.adcore.forward.interleaved import interleaved
 from ferrodiff.adcore.forward.lost import record
 from ferrodiff.adcore.forward.packing import keep_from_packing
@@ -106,7 +107,7 @@ class Transform:
         primal = frozenset(ctx.values.values())
 
         def last() -> None:
-            split_sums(ctx.session, ctx.derivative, primal, ctx.signature.width)
+            fuse(ctx.derivative, split_sums(ctx.session, ctx.derivative, primal, ctx.signature.width))
             keep_from_packing(ctx.derivative)
 
         ctx.session.last[ctx.derivative.name] = last

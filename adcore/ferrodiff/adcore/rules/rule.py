@@ -28,8 +28,8 @@ from ferrodiff.adcore.rules.terms import Number, Term, Written
 Formula = Callable[..., Any]
 """Terms to a term or a number; written as a lambda in the rows."""
 
-FLAGS: tuple[str, ...] = ("contract",)
-"""Fast-math flags on the arithmetic inside partials: NaN and infinity keep their meaning."""
+FLAGS: tuple[str, ...] = ()
+"""Fast-math flags on the arithmetic inside partials: none, so that they have the same bits at every width."""
 
 
 class Site:
