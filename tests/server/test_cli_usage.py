@@ -134,3 +134,8 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
     main(["doctor", "--json"])
     found = {item["subject"]: item for item in json.loads(capsys.readouterr().out)}
     assert found["cache"]["state"] == "warning" and "not a directory" in found["cache"]["text"]
+
+
+def test_the_readme_names_every_command() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"| `ferrodiff {name}" not in text] == []
