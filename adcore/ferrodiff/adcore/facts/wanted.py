@@ -69,6 +69,8 @@ def find_needed(analysis: Analysis) -> None:
 def _wanted_by(analysis: Analysis, insn: Instruction) -> Sequence[Value]:
     if insn.opcode == "store":
         return insn.operands[:1] if insn.operands[1] in analysis.active else ()
+    if insn.opcode in ("atomicrmw", "cmpxchg"):
+        return insn.operands[-1:] if insn.operands[0] in analysis.active else ()
     if insn.opcode in ("call", "invoke", "ret", "insertvalue", "inttoptr"):
         return insn.operands
     if insn.opcode == "bitcast" and not isinstance(insn.type.scalar, IntType):

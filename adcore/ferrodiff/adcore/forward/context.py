@@ -144,7 +144,7 @@ class Context:
         if self.analysis.is_mixed(value) and not self.signature.guard:
             raise NeedsGuard
         if address:
-            return self.lanes.pack([leaf] * self.width)
+            return self.lanes.pack([leaf] * self.width) if is_float_like(ty) else (leaf,) * self.width
         return (plain_shadow(self, value, leaf),) * self.width
 
     def scratch(self, size: int) -> Value:
