@@ -38,6 +38,7 @@ fn troubled(kind: u32, x: f64) -> f64 {
         }
         3 => std::process::exit(7),
         4 => { println!("printed"); 2.0 * x }
+        6 => std::process::exit(0),
         _ => unsafe { *(8 as *const f64) },
     }
 }
@@ -91,6 +92,7 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (2, "out of memory", "out of memory (limit 256 MiB)"),
         (3, "exit", "exit code 7"),
         (5, "crash", "SIGSEGV"),
+        (6, "exit", "exit code 0 before the derivative returned"),
     ],
 )
 def test_troubles_are_told_apart(

@@ -2,7 +2,8 @@
 
 The child has its own session and process group, no inherited descriptors, a limit on its address
 space, on processor time and on wall time, and its output is bounded. Whatever it does, the caller gets
-a `Result`; a crash, a time-out, exhausted memory, a panic and a failing exit code are told apart.
+a `Result`; a crash, a signal from outside, a time-out, exhausted memory, a panic and
+a failing exit code are told apart.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from enum import Enum
 
 MEBIBYTE = 1 << 20
 _GRACE = 0.25
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that a program does not get for what it did."""
 _CHUNK = 1 << 16
 
 # The shell sets the limits and is replaced by the program: a `preexec_fn` could deadlock a process
@@ -43,6 +46,7 @@ class Outcome(Enum):
     EXIT = "exit"
     PANIC = "panic"
     CRASH = "crash"
+    KILLED = "killed"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out of memory"
     TOO_MUCH_OUTPUT = "too much output"
@@ -210,8 +214,8 @@ def _classify(code: int, stderr: bytes) -> Outcome:
         return Outcome.OUT_OF_MEMORY
     if code == -signal.SIGXCPU:
         return Outcome.TIMEOUT
-    if code == -signal.SIGKILL:
-        return Outcome.OUT_OF_MEMORY
+    if -code in _FROM_OUTSIDE:
+        return Outcome.KILLED
     if b"panicked at" in stderr and code in (101, -signal.SIGABRT, -signal.SIGILL):
         return Outcome.PANIC
     return Outcome.CRASH if code < 0 else Outcome.EXIT
@@ -230,6 +234,11 @@ def _crash_sentence(result: Result) -> str:
     return f"the program crashed with {_signal_name(-result.code)}"
 
 
+def _killed_sentence(result: Result) -> str:
+    reason = " (the system does so when its memory runs out)" if result.code == -signal.SIGKILL else ""
+    return f"the program was killed from outside with {_signal_name(-result.code)}{reason}"
+
+
 def _panic_sentence(result: Result) -> str:
     lines = result.stderr.splitlines()
     at = next((number for number, line in enumerate(lines) if "panicked at" in line), None)
@@ -242,9 +251,13 @@ def _panic_sentence(result: Result) -> str:
 
 _SENTENCES: dict[Outcome, Callable[[Result], str]] = {
     Outcome.OK: lambda result: "the program ended normally",
-    Outcome.EXIT: lambda result: f"the program ended with exit code {result.code}",
+    Outcome.EXIT: lambda result: (
+        f"the program ended with exit code {result.code}"
+        + ("" if result.code else " before the derivative returned")
+    ),
     Outcome.PANIC: _panic_sentence,
     Outcome.CRASH: _crash_sentence,
+    Outcome.KILLED: _killed_sentence,
     Outcome.TIMEOUT: lambda result: f"the program was stopped after {result.limits.seconds:g} seconds",
     Outcome.OUT_OF_MEMORY: lambda result: (
         f"the program ran out of memory (limit {result.limits.memory // MEBIBYTE} MiB)"

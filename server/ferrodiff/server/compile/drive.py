@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ferrodiff.analysis.model import Activity
 from ferrodiff.server import worker
 from ferrodiff.server.cache import Cache, Entry, key_of
 from ferrodiff.server.compile.crate import Crate, Drive, load_crate
+from ferrodiff.server.compile.gradient import COMPARED
 from ferrodiff.server.compile.names import Found
 from ferrodiff.server.compile.options import BuildOptions
 from ferrodiff.server.compile.pipeline import Built, Progress, build_crate, silent, workspace
@@ -116,13 +118,13 @@ def run_derivative(
     """Compiles unless the program is cached, then runs it."""
     entry = None if fresh else cached(prepared)
     if entry is not None:
-        report = execute(entry.folder / PROGRAM, limits)
+        report = _complete(prepared, execute(entry.folder / PROGRAM, limits))
         if report.result.outcome is not worker.Outcome.NOT_STARTED:
             return replace(report, cached=True, cpu=str(entry.notes.get("cpu", "")))
     with workspace() as folder:
         built = compile_program(prepared, folder / PROGRAM, progress=progress)
         progress("run")
-        report = execute(folder / PROGRAM, limits)
+        report = _complete(prepared, execute(folder / PROGRAM, limits))
     return replace(report, cpu=built.cpu, seconds=built.seconds)
 
 
@@ -131,6 +133,18 @@ def execute(program: Path, limits: Limits | None = None) -> Report:
     result = worker.run([str(program)], limits, run_environment())
     values, printed = read_output(result.stdout)
     return Report(result, values, printed)
+
+
+def _complete(prepared: Prepared, report: Report) -> Report:
+    """A program that ends well but early, by `std::process::exit`, did not end well."""
+    function, annotation = prepared.found.function, prepared.found.annotation
+    answers = function.has_return or any(
+        item.activity not in (None, Activity.CONST) for item in annotation.arguments
+    )
+    done = any(value.role != "input" for value in report.values) or COMPARED in report.printed
+    if not report.result.ok or done or not answers:
+        return report
+    return replace(report, result=replace(report.result, outcome=worker.Outcome.EXIT))
 
 
 def run_environment() -> dict[str, str]:

@@ -90,6 +90,10 @@ class _Lines:
     differences: dict[float, dict[int, list[float]]] = field(default_factory=dict)
 
 
+COMPARED = '{"gradient": "difference"'
+"""Begins the lines that a program prints when it has come to the comparison."""
+
+
 def judge(printed: str, *, single: bool = False) -> Verdict:
     """Compares what the program printed; `single` when the function computes in `f32`.
 
