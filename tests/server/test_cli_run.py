@@ -245,3 +245,23 @@ def test_an_interrupted_run_leaves_nothing_behind(folder: Path, number: signal.S
     assert process.returncode == 130 and err == "error: interrupted\n"
     while any(map(runs, started)):  # they have been told to end; the test's own limit is the limit
         time.sleep(0.02)
+
+
+def test_a_refused_derivative_does_not_hide_another(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "two.rs").write_text(
+        """#![feature(autodiff)]
+use std::autodiff::autodiff_reverse;
+#[autodiff_reverse(d_good, Active, Active)]
+fn good(x: f64) -> f64 { x * x }
+#[autodiff_reverse(d_bad, Active, Active)]
+fn bad(x: f64) -> f64 { unsafe { *(std::hint::black_box(8usize) as *const f64) + x } }
+fn main() {}
+"""
+    )
+    for words in (["--stage", "optimized"], ["--asm"], ["--report"]):
+        assert main(["ir", "two.rs", "d_good", *words]) == 0
+    capsys.readouterr()
+    assert main(["ir", "two.rs", "d_bad"]) == 1
+    assert "cannot differentiate for `d_bad`" in capsys.readouterr().err

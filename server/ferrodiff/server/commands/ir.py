@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
             settings,
             progress=progress,
             only_primal=options.stage == "primal" and not options.report and not options.asm,
+            wanted=found.annotation.name,
         )
     if options.report:
         return _report(native.derivatives, found.name, crate, options.json)

@@ -82,13 +82,15 @@ def make(
     begin: Callable[[str], None],
     *,
     keep_stages: bool = False,
+    wanted: str | None = None,
 ) -> Native:
     """Everything between rustc's bitcode and the emission of an output.
 
-    Raises `Failure` when LLVM refuses an intermediate result; refusals of the core are in `errors`.
+    Of the derivatives only `wanted`, if that is given, need be possible. Raises `Failure` when LLVM refuses
+    an intermediate result; refusals of the core are in `errors`.
     """
     try:
-        return _make(bitcode, options, begin, keep_stages)
+        return _make(bitcode, options, begin, keep_stages, wanted)
     except BackendError as error:
         raise Failure(
             "LLVM refused an intermediate result; no output was written",
@@ -99,12 +101,16 @@ def make(
 
 
 def _make(
-    bitcode: Sequence[Path], options: BuildOptions, begin: Callable[[str], None], keep_stages: bool
+    bitcode: Sequence[Path],
+    options: BuildOptions,
+    begin: Callable[[str], None],
+    keep_stages: bool,
+    wanted: str | None,
 ) -> Native:
     program = read_program([path.read_bytes() for path in bitcode])
     native = Native(program.user, program.shims, options)
     if has_markers(program.user):
-        _differentiate(native, begin, keep_stages)
+        _differentiate(native, begin, keep_stages, wanted)
     elif keep_stages:
         native.stages["primal"] = native.stages["derivative"] = str(program.user)
     if native.errors:
@@ -118,7 +124,9 @@ def _make(
     return native
 
 
-def _differentiate(native: Native, begin: Callable[[str], None], keep_stages: bool) -> None:
+def _differentiate(
+    native: Native, begin: Callable[[str], None], keep_stages: bool, wanted: str | None
+) -> None:
     from ferrodiff.adcore.backend.inlining import inline_for_reverse
     from ferrodiff.adcore.differentiate import differentiate_module
 
@@ -136,7 +144,7 @@ def _differentiate(native: Native, begin: Callable[[str], None], keep_stages: bo
             exit_code=1,
         ) from error
     native.derivatives = list(result.derivatives)
-    native.errors = list(result.errors)
+    native.errors = [error for error in result.errors if wanted is None or error.derivative in (None, wanted)]
     if keep_stages:
         native.stages |= {"primal": text, "derivative": result.text}
     if not native.errors:

@@ -98,10 +98,12 @@ def stages(
     *,
     progress: Progress = silent,
     only_primal: bool = False,
+    wanted: str | None = None,
 ) -> Native:
     """The program's IR before and after differentiation and after optimisation.
 
     With `only_primal` what cannot be differentiated is no error: its IR is what one wants to look at.
+    Of the derivatives only `wanted`, if that is given, need be possible.
     """
     clock = _Clock(progress)
     toolchain = find_toolchain(options.toolchain)
@@ -109,7 +111,14 @@ def stages(
         compiled = _rustc(crate, path, options, toolchain, work)
         clock.begin("load")
         native = differentiate(
-            crate, compiled, options, toolchain, clock, keep_stages=True, may_refuse=not only_primal
+            crate,
+            compiled,
+            options,
+            toolchain,
+            clock,
+            keep_stages=True,
+            may_refuse=not only_primal,
+            wanted=wanted,
         )
     return native
 
@@ -147,6 +156,7 @@ def differentiate(
     *,
     keep_stages: bool = False,
     may_refuse: bool = True,
+    wanted: str | None = None,
 ) -> Native:
     """Bitcode to differentiated and optimised IR; refusals are reported at the user's source lines."""
     from ferrodiff.server.compile import native
@@ -155,7 +165,7 @@ def differentiate(
     files = compiled.bitcode
     if options.emit == "staticlib":
         files = _extract(compiled)
-    result = native.make(files, options, clock.begin, keep_stages=keep_stages)
+    result = native.make(files, options, clock.begin, keep_stages=keep_stages, wanted=wanted)
     if result.errors and may_refuse:
         refuse(result.errors, crate)
     return result
