@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import signal
@@ -247,9 +248,7 @@ def test_an_interrupted_run_leaves_nothing_behind(folder: Path, number: signal.S
         time.sleep(0.02)
 
 
-def test_a_refused_derivative_does_not_hide_another(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_derivative_does_not_hide_another(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "two.rs").write_text(
         """#![feature(autodiff)]
 use std::autodiff::autodiff_reverse;
@@ -265,3 +264,38 @@ fn main() {}
     capsys.readouterr()
     assert main(["ir", "two.rs", "d_bad"]) == 1
     assert "cannot differentiate for `d_bad`" in capsys.readouterr().err
+
+
+def test_a_module_is_run_as_a_part_of_its_package(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may use the rest of the crate, unsaved or not; alone, the rest need not even compile."""
+    source = folder / "part" / "src"
+    (source / "deep").mkdir(parents=True)
+    (folder / "part" / "Cargo.toml").write_text('[package]\nname = "part"\nedition = "2021"\n')
+    (source / "lib.rs").write_text(f"mod deep;\nmod other;\n{IMPORT}{derived('same', '2.0 * x')}")
+    (source / "other.rs").write_text("pub fn cube(x: f64) -> f64 { x * x * x }\n")
+    (source / "deep" / "mod.rs").write_text("pub mod leaf;\n")
+    leaf = source / "deep" / "leaf.rs"
+    leaf.write_text(IMPORT + derived("same", "crate::other::cube(x)"))
+
+    def tangent(*words: str) -> float:
+        code, data = as_json(capsys, "run", str(leaf), "d_same", "--arg", "x=2.0", *words)
+        assert code == 0
+        return float(next(item["data"] for item in data["values"] if item["role"] == "tangent"))
+
+    assert tangent() == 12.0
+    unsaved = IMPORT + derived("same", "crate::other::cube(x) * x")
+    with io.TextIOWrapper(io.BytesIO(unsaved.encode())) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert tangent("--unsaved") == 32.0
+    (source / "other.rs").write_text("pub fn cube(x: f64) -> f64 { nonsense }\n")
+    leaf.write_text(IMPORT + derived("same", "x * x"))
+    assert tangent() == 4.0
+
+
+IMPORT = "use std::autodiff::autodiff_forward;\n"
+
+
+def derived(name: str, body: str) -> str:
+    return f"#[autodiff_forward(d_{name}, Dual, Dual)]\npub fn {name}(x: f64) -> f64 {{ {body} }}\n"

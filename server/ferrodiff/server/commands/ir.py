@@ -17,6 +17,7 @@ from ferrodiff.server.compile import tape
 from ferrodiff.server.compile.crate import Crate
 from ferrodiff.server.compile.listing import readable
 from ferrodiff.server.compile.names import find_derivative
+from ferrodiff.server.compile.sources import nearest_first
 from ferrodiff.server.compile.symbols import all_defined, attribute_groups, defined, definition, mentioned
 from ferrodiff.server.errors import EXIT_PROBLEMS, Failure
 from ferrodiff.server.paths import require_file
@@ -45,8 +46,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json and not options.report:
         raise Failure("`--json` is a form of the report", help="add `--report`")
     settings = dataclasses.replace(build_options(options, "llvm-ir"), keep_unused=True)
-    crate = load(options.file, settings, unsaved_text(options))
-    found = find_derivative(crate.files, options.derivative, (*crate.manifest.cfgs, *settings.cfgs))
+    crate = load(options.file, settings, unsaved_text(options), whole=True)
+    found = find_derivative(
+        nearest_first(crate.files, options.file), options.derivative, (*crate.manifest.cfgs, *settings.cfgs)
+    )
     with progress_display() as progress:
         native = stages(
             crate,

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 from ferrodiff.analysis.text import SourceText, Span
 from ferrodiff.server.compile.manifest import Manifest, manifest_of
 from ferrodiff.server.compile.names import Found, find_derivative
-from ferrodiff.server.compile.sources import SourceFile, argument_file, read_sources, word_at
+from ferrodiff.server.compile.sources import (
+    SourceFile,
+    argument_file,
+    nearest_first,
+    read_program,
+    read_sources,
+    word_at,
+)
 from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.problems import message_of, problems, severity
 from ferrodiff.server.render import Message, Place, render
@@ -127,17 +134,22 @@ def load_crate(
     text: str | None = None,
     drive: Drive | None = None,
     cfgs: Sequence[str] = (),
+    whole: bool = False,
 ) -> Crate:
     """Reads and rewrites a program.
 
     `path` is the root file as the user named it; `text` replaces its contents (an unsaved buffer).
+    With `whole`, and with `drive`, it may be a module of a package, whose root is found then (see `read_program`).
     With `drive` the program calls one derivative instead of its own `main`, and errors in other
     annotations do not matter; of several of that name, `cfgs` (rustc's `--cfg`) decide.
     Raises `Failure` for unreadable files and `Reported` when annotations have errors.
     """
-    crate = Crate(read_sources(path, text), manifest_of(path))
+    read = read_program if whole or drive is not None else read_sources
+    crate = Crate(read(path, text), manifest_of(path))
     if drive is not None:
-        crate.found = find_derivative(crate.files, drive.derivative, (*crate.manifest.cfgs, *cfgs))
+        crate.found = find_derivative(
+            nearest_first(crate.files, path), drive.derivative, (*crate.manifest.cfgs, *cfgs)
+        )
     _refuse_errors(crate)
     refused = _Rewriting(crate, shadow_checks, drive).run()
     if drive is None:

@@ -59,9 +59,12 @@ def build(
     return build_crate(crate, path, output, options, progress=progress)
 
 
-def load(path: str, options: BuildOptions, text: str | None = None) -> Crate:
-    """Reads and rewrites; refuses what could not become the output asked for."""
-    crate = load_crate(path, shadow_checks=options.shadow_checks, text=text)
+def load(path: str, options: BuildOptions, text: str | None = None, *, whole: bool = False) -> Crate:
+    """Reads and rewrites; refuses what could not become the output asked for.
+
+    With `whole` the file may be a module, and the program that it belongs to is read.
+    """
+    crate = load_crate(path, shadow_checks=options.shadow_checks, text=text, whole=whole)
     require_text(crate.root.source.text, crate.root.name)
     if options.emit == "exe" and not crate.has_main:
         raise Failure(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from ferrodiff.analysis.document import FileAnalysis, analyse
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.errors import Failure
 from ferrodiff.server.paths import STANDARD_INPUT, read_source
 
 _FILE_MODULE = re.compile(r"\bmod\s+(?:r#)?\w+\s*;")
@@ -89,14 +92,59 @@ def read_sources(argument: str, text: str | None = None) -> list[SourceFile]:
     return _Reader(argument).read(text)
 
 
+def read_program(argument: str, text: str | None = None) -> list[SourceFile]:
+    """The program that a file belongs to: its own, or that of its package when it is a module that needs it.
+
+    A module that says neither `crate::` nor `super::` stands alone, so that nothing else has to compile.
+    """
+    if argument == STANDARD_INPUT:
+        return read_sources(argument, text)
+    contents = read_source(argument) if text is None else text
+    if _NEEDS_OTHERS.search(contents):
+        path = Path(argument).resolve()
+        for root in _roots(path):
+            with contextlib.suppress(Failure):
+                reader = _Reader(os.path.relpath(root) if not os.path.isabs(argument) else str(root))
+                files = reader.read(None, {path: contents})
+                if any(file.path == path for file in files):
+                    return files
+    return read_sources(argument, contents)
+
+
+def nearest_first(files: list[SourceFile], argument: str) -> list[SourceFile]:
+    """The files with that which `argument` names before the others."""
+    path = Path(argument).resolve()
+    return sorted(files, key=lambda file: file.path != path)
+
+
+_NEEDS_OTHERS = re.compile(
+    r"\bcrate\s*::|^(?:pub(?:\([^)]*\))?\s+)?use\s+super\b|^\S.*\bsuper\s*::", re.MULTILINE
+)
+
+
+def _roots(path: Path) -> Iterator[Path]:
+    """The roots of the targets of the package around a file, unless it is one itself."""
+    for folder in path.parents:
+        if (folder / "Cargo.toml").is_file():
+            roots = [folder / "src" / "lib.rs", folder / "src" / "main.rs"]
+            for targets in ("src/bin", "examples", "tests", "benches"):
+                roots += sorted((folder / targets).glob("*.rs"))
+                roots += sorted((folder / targets).glob("*/main.rs"))
+            if path not in roots:
+                yield from (root for root in roots if root.is_file())
+            return
+
+
 class _Reader:
     def __init__(self, argument: str) -> None:
         self.argument = argument
+        self.replaced: Mapping[Path, str] = {}
         piped = argument == STANDARD_INPUT
         self.root_folder = Path.cwd() if piped else Path(argument).resolve().parent
         self.shown_folder = "" if piped else os.path.dirname(argument)
 
-    def read(self, text: str | None) -> list[SourceFile]:
+    def read(self, text: str | None, replaced: Mapping[Path, str] = MappingProxyType({})) -> list[SourceFile]:
+        self.replaced = replaced
         piped = self.argument == STANDARD_INPUT
         path = self.root_folder / "stdin.rs" if piped else Path(self.argument).resolve()
         contents = read_source(self.argument) if text is None else text
@@ -112,7 +160,8 @@ class _Reader:
 
     def _module(self, parent: SourceFile, item: FileModule, path: Path) -> SourceFile:
         module = "::".join([*([parent.module] if parent.module else []), *item.nest, item.name])
-        analysis = analyse(read_source(path))
+        contents = self.replaced.get(path)
+        analysis = analyse(read_source(path) if contents is None else contents)
         target = self._target(path)
         return SourceFile(path, self._shown(path), target, module, item.owns_folder(path), analysis)
 

@@ -16,7 +16,9 @@ from ferrodiff.server.lsp.convert import same_uri
 
 _MAXIMUM = 256
 _OTHER_FILES = re.compile(
-    r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;|\binclude(?:_str|_bytes)?!", re.MULTILINE
+    r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;|\binclude(?:_str|_bytes)?!"
+    r"|\bcrate\s*::|^(?:pub(?:\([^)]*\))?\s+)?use\s+super\b|^\S.*\bsuper\s*::",
+    re.MULTILINE,
 )
 
 
