@@ -162,9 +162,9 @@ class FileAnalysis:
         chunk = placed.chunk
         if chunk.every_function is None:
             wanted = [match.start() for match in _FUNCTION.finditer(chunk.text)]
-            nodes = skeleton(chunk.text, chunk.braces, wanted).root_node.children
-            walker = Walker(chunk.text, 0, self.aliases, None)
-            chunk.every_function = tuple(walker.walk(nodes, module_root()).functions)
+            known = skeleton(chunk.text, chunk.braces, wanted)
+            walker = Walker(chunk.text, 0, self.aliases, None, known.wheres)
+            chunk.every_function = tuple(walker.walk(known.tree.root_node.children, module_root()).functions)
         return chunk.every_function
 
     def comment_at(self, offset: int) -> Span | None:
@@ -195,7 +195,7 @@ def _aliases(data: bytes, pieces: Sequence[tuple[int, Segment | Piece]]) -> dict
     for index, matches in found.items():
         start, piece = pieces[index]
         wanted = [match.start() - start for match in matches]
-        root = skeleton(piece.text, piece.braces, wanted).root_node
+        root = skeleton(piece.text, piece.braces, wanted).tree.root_node
         for match in matches:
             node = root.descendant_for_byte_range(match.start(2) - start, match.end(2) - start)
             if node is not None and node.parent is not None and node.parent.type == "use_as_clause":
@@ -247,9 +247,12 @@ class _Chunks:
     def _read(self, piece: Segment | Piece) -> Chunk:
         text = piece.text
         wanted = [match.start() for match in self.trigger.finditer(text)]
-        root = skeleton(text, piece.braces, wanted).root_node
+        known = skeleton(text, piece.braces, wanted)
+        root = known.tree.root_node
         nodes = root.children
-        found = Walker(text, 0, self.aliases, wanted).walk(nodes, module_root(), root.type == "ERROR")
+        found = Walker(text, 0, self.aliases, wanted, known.wheres).walk(
+            nodes, module_root(), root.type == "ERROR"
+        )
         broken = root.has_error
         return Chunk(
             text=text,

@@ -8,8 +8,10 @@ from typing import Protocol, Self
 
 from tree_sitter import Node
 
+from ferrodiff.analysis.conditions import resolved
+from ferrodiff.analysis.dialect import plain
 from ferrodiff.analysis.model import Annotation, Attribute, Container, Function, Generic, Header, Parameter
-from ferrodiff.analysis.parameter_attributes import assigned, attribute_spans, turbofish_spans, without
+from ferrodiff.analysis.parameter_attributes import assigned, attribute_spans, without
 from ferrodiff.analysis.printing import COMMENTS, identifier
 from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import Span
@@ -25,6 +27,10 @@ class Reader(Protocol):
     def printed(self, node: Node | None) -> str: ...
 
     def bytes_of(self, span: Span) -> bytes: ...
+
+    def where_of(self, node: Node) -> str | None:
+        """The where clause of a function if it is not in the tree."""
+        ...
 
     def moved(self, start: int) -> Self:
         """The same text, read by a tree of its own whose offset 0 is `start` here."""
@@ -55,6 +61,7 @@ def read_function(
     returns = node.child_by_field_name("return_type")
     body = node.child_by_field_name("body")
     generics, where = generics_of(reader, node)
+    where = reader.where_of(node) or where
     visibility, modifiers = _prefix(node)
     header, is_default = _header(reader, modifiers)
     whole = reader.span(node)
@@ -66,7 +73,7 @@ def read_function(
         item_text_span=whole,
         visibility=reader.printed(visibility),
         header=header,
-        generics_text=reader.printed(node.child_by_field_name("type_parameters")) if generics else "",
+        generics_text=f"<{', '.join([g.text for g in generics])}>" if generics else "",
         generics=generics,
         where_text=where,
         parameters=read_parameters(reader, parameters),
@@ -86,18 +93,23 @@ def generics_of(reader: Reader, node: Node) -> tuple[tuple[Generic, ...], str]:
     listed = node.child_by_field_name("type_parameters")
     where = next((child for child in node.children if child.type == "where_clause"), None)
     found = []
+    attributes = ""
     for child in listed.named_children if listed is not None else ():
+        if child.type == "attribute_item":
+            attributes += reader.printed(child) + " "
         kind = _GENERIC_KINDS.get(child.type)
         if kind is None:
+            continue
+        conditions, attributes = resolved(attributes), ""
+        if conditions is None:
             continue
         name = child.child_by_field_name("name") or child.child_by_field_name("left") or child
         if name.type in ("type_parameter", "constrained_type_parameter") and name.named_child_count:
             name = name.named_children[0]
         if name.is_missing or (name.child_count and name.children[0].is_missing):
             continue  # `<>`
-        found.append(Generic(kind, reader.printed(name), reader.printed(child)))
-    text = reader.printed(where)
-    return tuple(found), "" if text == "where" else text
+        found.append(Generic(kind, reader.printed(name), conditions + reader.printed(child)))
+    return tuple(found), reader.printed(where)
 
 
 def _prefix(node: Node) -> tuple[Node | None, Node | None]:
@@ -127,6 +139,18 @@ def _header(reader: Reader, modifiers: Node | None) -> tuple[Header, bool]:
 
 
 def read_parameters(reader: Reader, node: Node | None) -> tuple[Parameter, ...]:
+    """Every written parameter, with the conditions in its attributes decided."""
+    return tuple([_decided(parameter) for parameter in _written_parameters(reader, node)])
+
+
+def _decided(parameter: Parameter) -> Parameter:
+    attributes = resolved(parameter.attributes_text)
+    if attributes == parameter.attributes_text:
+        return parameter
+    return replace(parameter, attributes_text=attributes or "", absent=attributes is None)
+
+
+def _written_parameters(reader: Reader, node: Node | None) -> tuple[Parameter, ...]:
     if node is not None and node.has_error:
         span = reader.span(node)
         found = _read_again(reader, span.start, reader.bytes_of(span))
@@ -141,12 +165,10 @@ _HEAD = b"fn f"
 def _read_again(reader: Reader, start: int, text: bytes) -> tuple[Parameter, ...] | None:
     """The parameters without what the grammar does not know; None where the list is broken all the same."""
     spans = attribute_spans(text)
-    plain = without(text, spans)
-    trees = [parse(_HEAD + tried + b"{}") for tried in (plain, without(plain, turbofish_spans(plain)))]
-    whole = [tree for tree in trees if not tree.root_node.has_error]
-    if not whole and not spans:
+    tree = parse(_HEAD + plain(without(text, spans)) + b"{}")
+    if tree.root_node.has_error and not spans:
         return None
-    item = (whole or trees)[0].root_node.children[0]
+    item = tree.root_node.children[0]
     listed = item.child_by_field_name("parameters")
     parameters = _listed(reader.moved(start - len(_HEAD)), listed)
     return _with_attributes(reader, start, text, parameters, spans)

@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from ferrodiff.analysis import functions
 from ferrodiff.analysis.annotation import Place, read_annotation
+from ferrodiff.analysis.dialect import where_clause
 from ferrodiff.analysis.model import (
     FILE_SCOPE,
     Annotation,
@@ -121,12 +122,19 @@ class Walker:
     """
 
     def __init__(
-        self, data: bytes, base: int, aliases: Mapping[str, Mode | None], triggers: Sequence[int] | None
+        self,
+        data: bytes,
+        base: int,
+        aliases: Mapping[str, Mode | None],
+        triggers: Sequence[int] | None,
+        wheres: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.data = data
         self.base = base
         self.aliases = aliases
         self.triggers = triggers
+        self.wheres = wheres
+        """Spans of where clauses that are not in the tree."""
         self.found = Found()
 
     def span(self, node: Node) -> Span:
@@ -140,6 +148,16 @@ class Walker:
 
     def bytes_of(self, span: Span) -> bytes:
         return self.data[span.start : span.end]
+
+    def where_of(self, node: Node) -> str | None:
+        """The where clause of a function if it is not in the tree."""
+        body = node.child_by_field_name("body")
+        end = (body.start_byte if body is not None else node.end_byte) - self.base
+        start = node.start_byte - self.base
+        at = bisect_left(self.wheres, (start, 0))
+        if at < len(self.wheres) and self.wheres[at][1] <= end:
+            return where_clause(self.data[slice(*self.wheres[at])])
+        return None
 
     def moved(self, start: int) -> Walker:
         return Walker(self.data, -start, self.aliases, self.triggers)

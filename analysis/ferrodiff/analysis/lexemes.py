@@ -18,6 +18,9 @@ CHAR: Final = rb"""'(?:\\(?:u\{[^}'\n]*\}|x[0-9a-fA-F]{2}|[^\n])
     |[\x00-\x09\x0b-\x26\x28-\x5b\x5d-\x7f]|[\xc2-\xf4][\x80-\xbf]+)'"""
 """A character, not a lifetime. Those that a line ends in are none."""
 
+IN_TYPE: Final = re.compile(rb"(?>\s+|//[^\n]*|/\*.*?\*/)*+(?:[>,{:+=]|(?:where|for)\b)", re.DOTALL)
+"""What follows a block in a type, such as ``A<{ N + 1 }>`` or ``m! { T }``, and no block that ends an item."""
+
 _EDGE = re.compile(rb"/\*|\*/")
 _STRING = re.compile(STRING)
 

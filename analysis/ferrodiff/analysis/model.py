@@ -140,6 +140,8 @@ class Parameter:
     attributes_text: str = ""
     """Attributes on the parameter, printed, with a space after them."""
     variadic: bool = False
+    absent: bool = False
+    """Written with a ``cfg`` that never holds: it has an activity, and no place in the generated signature."""
 
     @property
     def text(self) -> str:

@@ -1,8 +1,9 @@
 """A node's text as rustc's pretty-printer writes it: on one line, without comments or trailing commas.
 
 It works on the node's tokens, never on its structure, so the result always has the same meaning as the
-source, whatever the nesting. Two habits of rustc's printer are not imitated: the space in ``const N : usize``
-and line breaks in long signatures.
+source, whatever the nesting. These habits of rustc's printer are not imitated: the space in ``const N : usize``
+and in ``Iterator<Item : Copy>``, the comma after the last arm of a ``match``, ``const`` before a block that an
+associated constant equals, and line breaks in long signatures.
 """
 
 from __future__ import annotations
@@ -47,7 +48,19 @@ _PREFIXES = {
 }
 _NO_SPACE_BEFORE = frozenset({",", ";", ")", "]", ":", "."})
 _CALLABLE = frozenset(
-    {"identifier", "type_identifier", "primitive_type", "fn", "pub", "self", "super", "crate", ")", "]"}
+    {
+        "field_identifier",
+        "identifier",
+        "type_identifier",
+        "primitive_type",
+        "fn",
+        "pub",
+        "self",
+        "super",
+        "crate",
+        ")",
+        "]",
+    }
 )
 _PATH_ENDS = frozenset(
     {"identifier", "type_identifier", "primitive_type", "self", "super", "crate", "metavariable"}
@@ -181,6 +194,8 @@ def join(tokens: list[Leaf]) -> str:
             continue
         if leaf.text == ":" and _bounds_nothing(leaf, following):
             continue
+        if leaf.text == "+" and (following is None or following.text in (",", ">", ")")):
+            continue
         if previous is not None and _space(previous, leaf):
             parts.append(" ")
         parts.append(leaf.text)
@@ -214,6 +229,10 @@ def _space(left: Leaf, right: Leaf) -> bool:
         return right.text == "{" and left.parent == "macro_invocation"
     if left.text == "<" and left.parent in _ANGLE_PARENTS:
         return False
+    if left.text == "|" and left.parent == "closure_parameters":
+        return right.parent not in ("closure_parameters", "parameter")
+    if right.text == "|" and right.parent == "closure_parameters":
+        return left.text in ("=", ",", "move")
     if right.kind == "string_literal" and left.text in ("r", "c", "cr") and left.parent == "ERROR":
         return False
     return _space_before(left, right)

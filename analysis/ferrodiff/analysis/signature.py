@@ -114,7 +114,8 @@ def derivative_signature(function: Function, annotation: Annotation) -> Signatur
     result = return_activity(function, annotation)
     parameters: list[SignatureParameter] = []
     for index, (parameter, activity) in enumerate(zip(function.parameters, inputs, strict=True)):
-        parameters += _with_shadows(index, parameter, activity, mode, width)
+        if not parameter.absent:
+            parameters += _with_shadows(index, parameter, activity, mode, width)
     if mode is Mode.REVERSE and result in SEEDED and function.return_type is not None:
         returned = function.return_type
         parameters.append(
@@ -146,7 +147,11 @@ def primal_signature(function: Function, name: str | None = None) -> str:
 
     rustc generates that one when the number or kind of the activities is wrong.
     """
-    plain = [SignatureParameter(p.text, p.name, p.type_text, Role.PRIMAL) for p in function.parameters]
+    plain = [
+        SignatureParameter(p.text, p.name, p.type_text, Role.PRIMAL)
+        for p in function.parameters
+        if not p.absent
+    ]
     own = identifier(function.name) if name is None else quoted(name)
     return _text(function, own, plain, function.return_type, function.header.is_unsafe, quote=False)
 

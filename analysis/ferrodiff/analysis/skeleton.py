@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tree_sitter import Tree
 
-from ferrodiff.analysis.lexemes import CHAR, LINE_COMMENT, STRING
+from ferrodiff.analysis.dialect import adapted
+from ferrodiff.analysis.lexemes import CHAR, IN_TYPE, LINE_COMMENT, STRING
 from ferrodiff.analysis.syntax import parse
 
 _OPAQUE = re.compile(
@@ -26,17 +28,24 @@ _OPAQUE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _MAY_BE_OPAQUE = re.compile(rb"[\"'/]")
-# `A<{ N + 1 }>` and `<const N: usize = { 3 }, T>`: braces of a type, which no item ends with.
-_IN_TYPE = re.compile(rb"(?>\s+|//[^\n]*|/\*.*?\*/)*+[>,]", re.DOTALL)
 
 
-def skeleton(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> Tree:
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    tree: Tree
+    wheres: tuple[tuple[int, int], ...] = ()
+    """Where clauses that are not in the tree (see `ferrodiff.analysis.dialect`)."""
+
+
+def skeleton(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> Skeleton:
     """The syntax tree of `text` without the insides of blocks that hold none of the sorted offsets `wanted`.
 
     `braces` are those of `text` (see `ferrodiff.analysis.pieces.Segment`). What stands in parentheses or
     brackets, or is an argument of a type, stays.
     """
-    return parse(text, visible(text, braces, wanted))
+    parts = visible(text, braces, wanted)
+    known = adapted(text, parts)
+    return Skeleton(parse(known.text, parts), known.wheres)
 
 
 def visible(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]]:
@@ -70,7 +79,7 @@ def _blocks(text: bytes, braces: Sequence[int], wanted: Sequence[int]) -> list[t
             level, last = 0, place + 1
             index += 1
             continue
-        if level <= 0 and end - place > 1 and _IN_TYPE.match(text, end + 1) is None:
+        if level <= 0 and end - place > 1 and IN_TYPE.match(text, end + 1) is None:
             found.append((place + 1, end))
         last, index = end + 1, other + 1
     return found

@@ -1,0 +1,101 @@
+"""``cfg`` and ``cfg_attr`` on parameters, which rustc decides about after it has looked at an annotation.
+
+Only what every configuration agrees on is decided: ``all()``, ``any()``, ``not(..)``, ``true``, ``false``, and
+``test``, which an ordinary build does not set. A feature or a target is left to rustc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_ATTRIBUTE = re.compile(r"#\[(\w+)(.*)\]", re.DOTALL)
+_TOKEN = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[\w:]+|[(),=]|.', re.DOTALL)
+_DECIDED = {"true": True, "false": False, "test": False}
+
+
+def decided(predicate: str) -> bool | None:
+    """The value of a configuration predicate; None when it depends on the build."""
+    tokens = [token for token in _TOKEN.findall(predicate) if not token.isspace()]
+    value: bool | None = None
+    waiting: list[tuple[str, list[bool | None]]] = []
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token == "(":
+            continue
+        if after == "(":
+            waiting.append((token, []))
+            continue
+        if token == ")" and waiting:
+            value = _combined(*waiting.pop())
+        elif token in _DECIDED and after != "=":
+            value = _DECIDED[token]
+        elif token.isidentifier():
+            value = None
+        else:
+            continue
+        if waiting:
+            waiting[-1][1].append(value)
+    return value
+
+
+def _combined(operator: str, values: list[bool | None]) -> bool | None:
+    if operator == "not":
+        return None if len(values) != 1 or values[0] is None else not values[0]
+    if operator not in ("all", "any"):
+        return None
+    decisive = operator == "any"
+    if decisive in values:
+        return decisive
+    return None if None in values else not decisive
+
+
+def resolved(attributes: str) -> str | None:
+    """Printed attributes, each with a space after it, without conditions that are decided.
+
+    None when what they stand on is not there.
+    """
+    if "#[cfg" not in attributes:
+        return attributes
+    kept: list[str] = []
+    waiting = list(_split(attributes))[::-1]
+    while waiting:
+        attribute = waiting.pop()
+        match = _ATTRIBUTE.fullmatch(attribute)
+        name, rest = (match[1], match[2]) if match is not None else ("", "")
+        inside = list(_arguments(rest)) if name in ("cfg", "cfg_attr") else []
+        value = decided(inside[0]) if inside else None
+        if value is None:
+            kept.append(attribute + " ")
+        elif name == "cfg_attr":
+            waiting += [f"#[{text}]" for text in reversed(inside[1:]) if text and value]
+        elif not value:
+            return None
+    return "".join(kept)
+
+
+def _split(attributes: str) -> Iterator[str]:
+    depth = start = 0
+    for token in _TOKEN.finditer(attributes):
+        depth += (token[0] == "[") - (token[0] == "]")
+        if token[0] == "]" and depth == 0:
+            yield attributes[start : token.end()].strip()
+            start = token.end()
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """The parts between the commas of ``(a, b(c, d))``."""
+    depth, start = 0, 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "([{":
+            depth += 1
+            if depth == 1:
+                start = token.end()
+        elif token[0] in ")]}":
+            depth -= 1
+            if depth == 0:
+                yield text[start : token.start()].strip()
+                return
+        elif token[0] == "," and depth == 1:
+            yield text[start : token.start()].strip()
+            start = token.end()
