@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(program: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program], capture_output=True, text=True, timeout=20)
+    return subprocess.run([program], capture_output=True, text=True, timeout=240)
 
 
 def build(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -214,7 +214,7 @@ def test_termination_cleans_up(folder: Path) -> None:
             time.sleep(0.05)
         time.sleep(0.3)
         process.terminate()
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=240)
     assert process.returncode == 130 and err == "error: interrupted\n"
     assert list((folder / "tmp").iterdir()) == []
     with pytest.raises(ProcessLookupError):

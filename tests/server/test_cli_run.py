@@ -99,7 +99,8 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_troubles_are_told_apart(
     capsys: pytest.CaptureFixture[str], kind: int, outcome: str, words: str
 ) -> None:
-    options = ["--arg", f"kind={kind}", "--timeout", "1", "--memory", "256"]
+    seconds = "1" if outcome == "timeout" else "100"
+    options = ["--arg", f"kind={kind}", "--timeout", seconds, "--memory", "256"]
     code, data = as_json(capsys, "run", "a.rs", "troubled_jvp", *options)
     assert code == 1
     assert data["outcome"] == outcome and words in data["message"]

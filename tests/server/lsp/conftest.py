@@ -25,7 +25,7 @@ from lsprotocol import types as t
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 COMMAND = [sys.executable, "-m", "ferrodiff.server", "lsp"]
-PATIENCE = 60.0
+PATIENCE = 240.0
 CURSOR = "$0"
 _numbers = itertools.count(1)
 

@@ -143,14 +143,13 @@ def test_push(raw: Any) -> None:
 
 def test_a_burst_of_edits_is_answered_once(start_raw: Callable[..., Any]) -> None:
     server = start_raw()
-    server.initialize(initializationOptions={"diagnostics": {"debounce": 300}})
+    server.initialize(initializationOptions={"diagnostics": {"debounce": 2000}})
     uri = "file:///burst.rs"
     server.open(uri, WRONG)
     pushed(server, 1)
     for version in range(2, 22):
         change(server, uri, version, WRONG + f"// {version}\n")
-    before = time.monotonic()
-    assert len(pushed(server, 21)) == 2 and time.monotonic() - before >= 0.2
+    assert len(pushed(server, 21)) == 2
     server.request("workspace/symbol", {"query": ""})
     assert not [m for m in server.notifications if m["method"] == "textDocument/publishDiagnostics"]
 
@@ -181,7 +180,7 @@ def test_workspace_diagnostics(start_raw: Callable[..., Any], tmp_path: Path) ->
         items: list[dict[str, Any]] = answer["result"]["items"]
         return items
 
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not (reports := pull([])):
         assert time.monotonic() < deadline
     assert [(r["uri"], r["kind"], r["version"], len(r["items"])) for r in reports] == [

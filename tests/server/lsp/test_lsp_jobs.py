@@ -36,7 +36,7 @@ def alive(pid: int) -> bool:
 
 
 async def gone(pid: int) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while alive(pid) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
     return not alive(pid)
@@ -64,7 +64,7 @@ FAMILY = (
 
 
 async def grandchild(file: Any) -> int:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         if file.exists() and (text := file.read_text()):
             return int(text)

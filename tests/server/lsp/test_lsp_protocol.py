@@ -27,14 +27,14 @@ def test_exit_code_without_shutdown(start_raw: Callable[..., Any]) -> None:
     server = start_raw()
     server.initialize()
     server.notify("exit")
-    assert server.process.wait(60) == 1
+    assert server.process.wait(240) == 1
 
 
 def test_closed_pipe_ends_the_server(start_raw: Callable[..., Any]) -> None:
     server = start_raw()
     server.initialize()
     server.process.stdin.close()
-    assert server.process.wait(60) == 1
+    assert server.process.wait(240) == 1
 
 
 def test_requests_after_shutdown_are_refused(start_raw: Callable[..., Any]) -> None:
@@ -44,7 +44,7 @@ def test_requests_after_shutdown_are_refused(start_raw: Callable[..., Any]) -> N
     assert server.request("textDocument/hover", HOVER)["error"]["code"] == -32600
     server.open("file:///a.rs", "fn f() {}")
     server.notify("exit")
-    assert server.process.wait(60) == 0
+    assert server.process.wait(240) == 0
 
 
 MALFORMED = [

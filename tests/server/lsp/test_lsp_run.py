@@ -123,9 +123,11 @@ def test_run_and_check_an_unsaved_file(server: Any, folder: Path) -> None:
     hints = server.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": whole})["result"]
     assert any(hint["label"].startswith("= value 3.75") for hint in hints)
 
-    before = time.monotonic()
+    server.notifications.clear()
     again = server.answer(command(server, "ferrodiff.run", uri, "df"))["result"]
-    assert again == answer and time.monotonic() - before < 0.5
+    assert again == answer
+    # It is answered from memory: nothing is begun.
+    assert not [m for m in server.notifications if m["method"] == "$/progress"]
 
     checked = server.answer(command(server, "ferrodiff.checkGradient", uri, "df"))["result"]
     assert checked["ok"] and checked["message"].startswith("passed")
@@ -212,13 +214,13 @@ def test_killed_ten_times_in_a_row(server: Any, folder: Path) -> None:
     server.open(uri, TEXT)
     for number in range(10):
         identifier = command(server, "ferrodiff.run", uri, "hangs", workDoneToken=f"kill-{number}")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not (family := descendants(server.process.pid)):
             assert time.monotonic() < deadline
         os.kill(family[-1] if number % 2 else family[0], signal.SIGKILL)
         answer = server.answer(identifier)["result"]
         assert not answer["ok"] and answer["message"], answer
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while descendants(server.process.pid):
             assert time.monotonic() < deadline
     assert server.answer(command(server, "ferrodiff.run", uri, "df"))["result"]["ok"]
