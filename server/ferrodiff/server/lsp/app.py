@@ -251,7 +251,7 @@ class FerrodiffServer:
             request = self.protocol.ask(t.WORKSPACE_CONFIGURATION, t.ConfigurationParams(items=[item]))
             answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
         except Exception as error:
-            logger.warning("the client did not give its settings: %s", error)
+            logger.warning("the client did not give its settings: %s", str(error) or "no answer")
             return
         if isinstance(answer, list) and answer and answer[0] is not None:
             self._take_settings(answer[0], report=True)
@@ -295,7 +295,7 @@ class FerrodiffServer:
             request = self.protocol.ask(t.CLIENT_REGISTER_CAPABILITY, t.RegistrationParams(wanted))
             await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
         except Exception as error:
-            logger.warning("the client refused a registration: %s", error)
+            logger.warning("the client refused a registration: %s", str(error) or "no answer")
 
     def status(self, health: str, message: str | None = None, quiescent: bool = True) -> None:
         """rust-analyzer's status notification, to clients that ask for it."""

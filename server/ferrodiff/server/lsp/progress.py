@@ -62,7 +62,7 @@ class Progress:
         try:
             await asyncio.wait_for(request, _CREATE_SECONDS)
         except Exception as error:
-            logger.warning("the client did not create a progress token: %s", error)
+            logger.warning("the client did not create a progress token: %s", str(error) or "no answer")
             return None
         return token
 
