@@ -193,3 +193,29 @@ def test_a_package_is_known_to_its_code(folder: Path) -> None:
     (folder / "main.rs").write_text('fn main() { print!("{}", env!("CARGO_PKG_VERSION")) }\n')
     assert main(["build", "main.rs", "-o", "out"]) == 0
     assert subprocess.run([folder / "out"], capture_output=True, text=True).stdout == "1.2.3"
+
+
+STRUCTS = """\
+use std::autodiff::autodiff_reverse;
+mod linear {
+    pub mod dense {
+        pub struct Matrix { pub rows: usize, pub data: Vec<f64> }
+    }
+    pub struct Pair(pub dense::Matrix, pub f64);
+}
+struct Unrelated { table: std::collections::HashMap<u8, f64> }
+// ferrodiff: p = linear::Pair(linear::dense::Matrix { rows: 2, data: vec![0.5, 1.5, -0.5, 2.0] }, 3.0)
+#[autodiff_reverse(d_sum, Duplicated, Active)]
+fn sum(p: &linear::Pair) -> f64 {
+    p.0.data.iter().map(|v| v * v * p.1.sin()).sum::<f64>() / p.0.rows as f64
+}
+"""
+
+
+def test_checking_the_gradient_of_structs_in_modules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "structs.rs").write_text(STRUCTS)
+    assert main(["gradcheck", "structs.rs", "d_sum", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["passed"] and data["components"] == 5

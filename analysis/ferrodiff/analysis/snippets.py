@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.rewrite.inputs import structs
 from ferrodiff.analysis.rewrite.samples import Sampler, distinct_values
+from ferrodiff.analysis.rewrite.usertypes import structs
 from ferrodiff.analysis.text import SourceText
 from ferrodiff.analysis.typetext import array_parts, slice_element, strip_reference
 

@@ -157,14 +157,14 @@ def make_driver(
     `modules` are further helper modules for the end of the file. `starts` and `shared` are as in `driver`.
     """
     _place(work, chosen, _function(chosen, statements))
-    work.edits += debug_edits(work.source, _mentioned(chosen))
+    work.edits += debug_edits(work.source, mentioned(chosen))
     if starts:
         work.edits += _without_main(work)
     text = work.text((_SHOW, *modules, _MAIN if starts else ""), shared)
     return Driver(text, chosen.derivative, tuple(owner.input for owner in owners), work.shared)
 
 
-def _mentioned(chosen: Generated) -> list[str]:
+def mentioned(chosen: Generated) -> list[str]:
     """The types whose values are printed, as written."""
     function = chosen.plan.function
     texts = [parameter.type_text for parameter in function.parameters]

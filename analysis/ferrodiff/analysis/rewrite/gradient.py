@@ -16,19 +16,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tree_sitter import Node
+
 from ferrodiff.analysis.model import Activity
 from ferrodiff.analysis.rewrite.body import Plan, Slot
+from ferrodiff.analysis.rewrite.crate import walk
 from ferrodiff.analysis.rewrite.driver import (
     Driver,
     NoDriver,
     choose,
     make_driver,
+    mentioned,
     owners_of,
     path_to,
 )
-from ferrodiff.analysis.rewrite.inputs import Outside, Owner, is_mutable, structs
+from ferrodiff.analysis.rewrite.edits import Replacement, insert
+from ferrodiff.analysis.rewrite.inputs import Outside, Owner, is_mutable
 from ferrodiff.analysis.rewrite.source import Generated, Rewriter
 from ferrodiff.analysis.rewrite.support import LINTS
+from ferrodiff.analysis.rewrite.usertypes import reachable, struct_of, user_types
+from ferrodiff.analysis.text import decode
 
 GRADIENT_MODULE = "__ferrodiff_gradient"
 STEPS = ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7", "1e-8")
@@ -168,40 +175,37 @@ def gradient_check(
     work.run()
     chosen = choose(work, derivative, line)
     owners = list(owners_of(work, chosen, dict(inputs or {}), outside))
-    module = _MODULE + _struct_impls(work) + "}\n"
+    work.edits += _struct_impls(work, chosen)
     statements = " ".join(_statements(chosen, owners))
-    return make_driver(work, chosen, owners, statements, module, starts=starts, shared=shared)
+    return make_driver(work, chosen, owners, statements, _MODULE + "}\n", starts=starts, shared=shared)
 
 
-def _struct_impls(work: Rewriter) -> str:
-    """`Floats` for the file's own plain structs, where the helper module can name them."""
-    lines = []
-    generic = {name for name in structs(work.source) if _is_generic(work, name)}
-    at_root = _root_structs(work)
-    for name, struct in structs(work.source).items():
-        if name in generic or name not in at_root:
-            continue
-        visits = " ".join(f"Floats::visit(&mut self.{label}, f);" for label, _ in struct.fields)
-        lines.append(
-            f"    impl Floats for super::{name} {{ "
-            f"fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ {visits} }} }}\n"
-        )
-    return "".join(lines)
-
-
-def _is_generic(work: Rewriter, name: str) -> bool:
-    import re
-
-    return re.search(rf"\bstruct\s+{re.escape(name)}\s*<", work.source.text) is not None
-
-
-def _root_structs(work: Rewriter) -> set[str]:
-    found = set()
-    for node in work.root.named_children:
+def _struct_impls(work: Rewriter, chosen: Generated) -> Iterator[Replacement]:
+    """`Floats` for the file's own plain structs that the derivative has to do with, each beside its definition."""
+    reached = reachable(user_types(work.source), mentioned(chosen))
+    for node in walk(work.root):
         name = node.child_by_field_name("name")
-        if node.type == "struct_item" and name is not None:
-            found.add((name.text or b"").decode("utf-8", "replace"))
-    return found
+        if node.type != "struct_item" or name is None or node.child_by_field_name("type_parameters"):
+            continue
+        struct = struct_of(decode(name.text or b""), node.child_by_field_name("body"))
+        if struct.name in reached:
+            trait = f"self::{'super::' * _depth(node)}{GRADIENT_MODULE}::Floats"
+            visits = " ".join(f"{trait}::visit(&mut self.{label}, f);" for label, _ in struct.fields)
+            yield insert(
+                node.end_byte,
+                f" #[allow({LINTS})] impl {trait} for {struct.name} "
+                f"{{ fn visit(&mut self, f: &mut dyn FnMut(&mut f64)) {{ {visits} }} }}",
+            )
+
+
+def _depth(node: Node) -> int:
+    """How many inline modules are around an item."""
+    depth = 0
+    outer = node.parent
+    while outer is not None:
+        depth += outer.type == "mod_item"
+        outer = outer.parent
+    return depth
 
 
 def _statements(chosen: Generated, owners: list[Owner]) -> Iterator[str]:

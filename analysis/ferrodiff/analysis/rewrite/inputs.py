@@ -8,20 +8,17 @@ from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity
 from ferrodiff.analysis.rewrite.body import Plan, Slot
-from ferrodiff.analysis.rewrite.crate import walk
 from ferrodiff.analysis.rewrite.likeness import Likeness
 from ferrodiff.analysis.rewrite.samples import (
     Sampler,
-    Struct,
     as_floats,
     constant,
     distinct_values,
     parse_sample_line,
 )
 from ferrodiff.analysis.rewrite.types import is_float_data, runtime_length, slice_element, strip_reference
-from ferrodiff.analysis.rewrite.usertypes import struct_of, user_types
+from ferrodiff.analysis.rewrite.usertypes import user_types
 from ferrodiff.analysis.signature import shadow_type
-from ferrodiff.analysis.syntax import parse
 from ferrodiff.analysis.text import SourceText, decode
 
 _SAMPLE = re.compile(rb"^\s*//[/!]?\s*ferrodiff:\s*(?!allow\b)(.*?)\s*$")
@@ -106,7 +103,8 @@ class _Inputs:
         self.container = plan.function.container_info
         self.given = {name.removeprefix("r#"): text for name, text in given.items()}
         self.from_file = sample_line(source, plan)
-        self.structs = {t.name: t.sample for t in user_types(source).values() if t.sample is not None}
+        samples = {t.name: t.seen_from(self.container.modules) for t in user_types(source).values()}
+        self.structs = {name: sample for name, sample in samples.items() if sample is not None}
         self.aliases = {m.group(1): m.group(2) for m in _ALIAS.finditer(source.text)}
         self.lengths = {m.group(1): m.group(2) for m in _LENGTH.finditer(source.text)}
         generics = (*plan.function.generics, *self.container.generics)
@@ -211,6 +209,8 @@ class _Inputs:
     def _unguessable(self, wanted: _Wanted, text: str) -> str | None:
         if re.match(r"(?:&(?:mut )?)?(?:impl |dyn |Self\b)|(?:unsafe )?(?:extern \S+ )?fn\(", text):
             return f"its type is `{text}`"
+        if wanted.is_shadow and strip_reference(text) == "str":
+            return "its type is `&mut str`, and text has no derivative"
         if strip_reference(text) in self.functions:
             return f"its type `{text}` is that of a function or closure"
         shadow_of_given = wanted.is_shadow and wanted.slot is not None and self._was_given(wanted.slot)
@@ -282,14 +282,3 @@ def is_mutable(type_text: str) -> bool:
 def strip_reference_of_expression(text: str) -> str:
     """`&mut [1.0]` as `[1.0]`: the driver owns the value and borrows it itself."""
     return re.sub(r"^&\s*(?:mut\b\s*)?", "", text.strip())
-
-
-def structs(source: SourceText) -> dict[str, Struct]:
-    """The structs that a file defines, by name."""
-    found = {}
-    for node in walk(parse(source.data).root_node):
-        name = node.child_by_field_name("name")
-        if node.type == "struct_item" and name is not None:
-            text = decode(name.text or b"")
-            found[text] = struct_of(text, node.child_by_field_name("body"))
-    return found

@@ -38,7 +38,8 @@ class Likeness:
             return True
         if generic and generic.group(1) == "Box":
             return self.varies(generic.group(2), depth + 1)
-        return "::" in self._struct_name(text)
+        struct = self._struct(text)
+        return struct is not None and struct.variant
 
     def of(self, value: str, text: str, depth: int = 0) -> str | None:
         """An expression with the shape of the expression `value`; None where there is no way to write one."""
@@ -79,11 +80,11 @@ class Likeness:
 
     def _fields(self, value: str, text: str, depth: int) -> str | None:
         """Tuples and the file's own structs."""
-        struct = self.structs.get(text.split("<")[0].split("::")[-1])
+        struct = self._struct(text)
         fields: tuple[tuple[str, str], ...]
         if text.startswith("("):
             fields = tuple((str(at), part) for at, part in enumerate(split_top_level(text[1:-1])))
-        elif struct is not None and "::" not in struct.name:
+        elif struct is not None and not struct.variant:
             fields = struct.fields
         else:
             return None
@@ -103,12 +104,11 @@ class Likeness:
             return split_top_level(text[1:-1])
         if (array := array_parts(text)) is not None:
             return [array[0]]
-        struct = self.structs.get(text.split("<")[0].split("::")[-1])
-        if struct is None or "::" in struct.name:
+        struct = self._struct(text)
+        if struct is None or struct.variant:
             return None
         return [kind for _, kind in struct.fields]
 
-    def _struct_name(self, text: str) -> str:
-        """The name of what a type's sample is; that of an enum is one of its variants."""
-        struct = self.structs.get(text.split("<")[0].split("::")[-1])
-        return "" if struct is None else struct.name
+    def _struct(self, text: str) -> Struct | None:
+        """What a type's sample is; that of an enum is one of its variants."""
+        return self.structs.get(text.split("<")[0].split("::")[-1])

@@ -105,11 +105,13 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct that the file defines."""
+    """A struct that the file defines, or an enum's variant; `name` is how an expression calls it."""
 
     name: str
     fields: tuple[tuple[str, str], ...]
     tuple_like: bool
+    variant: bool = False
+    """Whether it is one of an enum's."""
 
 
 def distinct_values() -> Callable[[], str]:

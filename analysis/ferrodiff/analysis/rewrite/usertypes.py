@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -28,6 +28,15 @@ class UserType:
     sample: Struct | None
     debug: bool
     """Whether it derives `Debug`."""
+    modules: tuple[str, ...] | None
+    """The inline modules around it; None where it stands in a function."""
+
+    def seen_from(self, modules: tuple[str, ...]) -> Struct | None:
+        """The sample, by a name that code in other inline modules of the file knows."""
+        if self.sample is None or self.modules is None or self.modules == modules:
+            return self.sample
+        path = "".join(f"{part}::" for part in ("self", *(["super"] * len(modules)), *self.modules))
+        return replace(self.sample, name=path + self.sample.name)
 
 
 def user_types(source: SourceText) -> dict[str, UserType]:
@@ -41,7 +50,7 @@ def debug_edits(source: SourceText, mentioned: Iterable[str]) -> Iterator[Replac
     Types with parts that cannot be printed are left alone.
     """
     types = user_types(source)
-    reached = _reachable(types, mentioned)
+    reached = reachable(types, mentioned)
     for name in sorted(reached):
         found = types[name]
         own = re.search(rf"\bDebug\s+for\s+{re.escape(name)}\b", source.text)
@@ -49,7 +58,8 @@ def debug_edits(source: SourceText, mentioned: Iterable[str]) -> Iterator[Replac
             yield insert(found.start, "#[derive(Debug)] ")
 
 
-def _reachable(types: dict[str, UserType], mentioned: Iterable[str]) -> set[str]:
+def reachable(types: dict[str, UserType], mentioned: Iterable[str]) -> set[str]:
+    """The names of the types that type texts lead to."""
     reached: set[str] = set()
     work = list(mentioned)
     while work:
@@ -71,7 +81,22 @@ def _definition(node: Node) -> Iterator[UserType]:
         variants = list(_variants(text, body))
         with_floats = [v for v in variants if any("f64" in kind or "f32" in kind for _, kind in v.fields)]
         sample = next(iter(with_floats or variants), None)
-    yield UserType(text, node.start_byte, decode(node.text or b""), sample, _derives_debug(node))
+    yield UserType(
+        text, node.start_byte, decode(node.text or b""), sample, _derives_debug(node), _modules(node)
+    )
+
+
+def _modules(node: Node) -> tuple[str, ...] | None:
+    found: list[str] = []
+    outer = node.parent
+    while outer is not None:
+        if outer.type == "block":
+            return None
+        name = outer.child_by_field_name("name") if outer.type == "mod_item" else None
+        if name is not None:
+            found.insert(0, decode(name.text or b""))
+        outer = outer.parent
+    return tuple(found)
 
 
 def _derives_debug(node: Node) -> bool:
@@ -87,7 +112,9 @@ def _variants(name: str, body: Node | None) -> Iterator[Struct]:
     for variant in body.named_children if body is not None else ():
         label = variant.child_by_field_name("name")
         if variant.type == "enum_variant" and label is not None:
-            yield struct_of(f"{name}::{decode(label.text or b'')}", variant.child_by_field_name("body"))
+            label_text = decode(label.text or b"")
+            found = struct_of(f"{name}::{label_text}", variant.child_by_field_name("body"))
+            yield replace(found, variant=True)
 
 
 def struct_of(name: str, body: Node | None) -> Struct:
@@ -107,3 +134,14 @@ def struct_of(name: str, body: Node | None) -> Struct:
         return Struct(name, tuple(fields), False)
     kinds = body.children_by_field_name("type")
     return Struct(name, tuple((str(i), decode(kind.text or b"")) for i, kind in enumerate(kinds)), True)
+
+
+def structs(source: SourceText) -> dict[str, Struct]:
+    """The structs that a file defines, by name."""
+    found = {}
+    for node in walk(parse(source.data).root_node):
+        name = node.child_by_field_name("name")
+        if node.type == "struct_item" and name is not None:
+            text = decode(name.text or b"")
+            found[text] = struct_of(text, node.child_by_field_name("body"))
+    return found

@@ -13,6 +13,8 @@ from ferrodiff.server.errors import Failure, Reported
 from ferrodiff.server.paths import read_source
 from ferrodiff.server.render import Message, Place, render
 
+_MOST_OF_INSTRUCTION = 120
+
 
 class Location(Protocol):
     """A place from debug information: 1-based, 0 for unknown."""
@@ -122,9 +124,17 @@ def locate(error: Refusal, crate: Sources) -> Refused:
     if place is None:
         place = _annotation(error.derivative, crate)
     if error.instruction:
-        notes.append(f"the instruction is `{error.instruction.strip()}`")
+        notes.append(f"the instruction is `{_on_one_line(error.instruction)}`")
     helps = (error.help,) if error.help else ()
     return Refused(error.derivative, error.reason, place, tuple(notes[:3] + notes[3:][-1:]), helps)
+
+
+def _on_one_line(instruction: str) -> str:
+    """An instruction as far as a message has room for it; what it does stands at its start."""
+    text = " ".join(instruction.split())
+    return (
+        text if len(text) <= _MOST_OF_INSTRUCTION else f"{text[:_MOST_OF_INSTRUCTION].rsplit(' ', 1)[0]} ..."
+    )
 
 
 def _annotation(derivative: str | None, crate: Sources) -> Place | None:
