@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import marshal
+from dataclasses import FrozenInstanceError, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from ferrodiff.analysis.document import analyse
 from ferrodiff.analysis.mentions import call_around, mentions
 from ferrodiff.analysis.text import SourceText, Span
+from ferrodiff.server.lsp.codecache import CodeCache, written_code
 from ferrodiff.server.lsp.convert import path_of, uri_of
 from ferrodiff.server.lsp.halftyped import closed_at
 from ferrodiff.server.lsp.index import rust_files
@@ -205,3 +208,29 @@ def test_rust_files(tmp_path: Path) -> None:
     found = [path.relative_to(tmp_path).as_posix() for path in rust_files([tmp_path], 100)]
     assert found == ["a.rs", "src/b.rs"]
     assert len(rust_files([tmp_path], 1)) == 1 and rust_files([tmp_path / "none"], 5) == []
+
+
+def test_the_code_of_dataclasses_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "code.bin"
+
+    def made(cache: CodeCache) -> None:
+        with written_code(cache):
+
+            @dataclass(frozen=True, slots=True, order=True)
+            class Pair:
+                left: int
+                right: list[int] = field(default_factory=list)
+
+        assert repr(Pair(1)) == f"{Pair.__qualname__}(left=1, right=[])" and Pair(1) < Pair(2)
+        with pytest.raises(FrozenInstanceError):
+            Pair(1).left = 2  # type: ignore[misc]
+        cache.finish()
+
+    made(CodeCache(path))
+    kept = path.read_bytes()
+    made(CodeCache(path))
+    assert path.read_bytes() == kept and [file.name for file in path.parent.iterdir()] == ["code.bin"]
+    for damage in (b"", b"nonsense", marshal.dumps([1]), marshal.dumps({"x": 1}), b"\0" * 100):
+        path.write_bytes(damage)
+        made(CodeCache(path))
+    made(CodeCache(Path("/proc/none/code.bin")))

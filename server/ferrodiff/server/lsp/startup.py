@@ -8,7 +8,10 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from ferrodiff.server.lsp.codecache import CodeCache
 
 _SETTLE_SECONDS = 0.5
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
@@ -19,7 +22,10 @@ def serve(tcp: int | None, host: str, log: str | None) -> int:
     _start_log(log)
     # Thousands of objects are made that live as long as the process: collecting among them is wasted time.
     gc.disable()
-    with _without("ssl"):
+    from ferrodiff.server.lsp.codecache import CodeCache, written_code
+
+    cache = CodeCache()
+    with _without("ssl"), written_code(cache):
         import asyncio
 
         from ferrodiff.server.lsp.app import FerrodiffServer
@@ -28,8 +34,10 @@ def serve(tcp: int | None, host: str, log: str | None) -> int:
     server.register_all()
     incoming, outgoing = _standard_streams() if tcp is None else _accept(host, tcp)
     # When the client is busy with what it was told first.
-    server.on_initialized.append(lambda: _later(_settle))
-    return asyncio.run(server.converse(incoming, outgoing))
+    server.on_initialized.append(lambda: _later(lambda: _settle(cache)))
+    code = asyncio.run(server.converse(incoming, outgoing))
+    cache.finish()
+    return code
 
 
 @contextlib.contextmanager
@@ -51,8 +59,9 @@ def _later(work: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(_SETTLE_SECONDS, work)
 
 
-def _settle() -> None:
+def _settle(cache: CodeCache) -> None:
     """After the first exchange: give memory back and let the collector run again."""
+    cache.finish()
     gc.collect()
     gc.freeze()
     gc.enable()
