@@ -423,15 +423,34 @@ class MemoryTypes:
         layout = self._settle(roots)
         repeat = 0 if copy.size is not None else copy.period
         window = copy.period if copy.size is None else copy.size
-        if not layout.conflict and layout.stride and (copy.size is None or window > layout.stride):
+        part = self._is_part(copy)
+        if (
+            not layout.conflict
+            and layout.stride
+            and (copy.size is None or window > layout.stride)
+            and not part
+        ):
             window = repeat = layout.stride
+        if window > LONG and part:
+            return []
         if window > LONG:
             return [] if place.step else between(accesses, place.offset, place.offset + window)
         if not copy.typed and copy.source in self._swept():
             return []
         typing = Typing(accesses, self.layout)
         cells = [*typing.known(place, window), *typing.clashes(place, window)]
+        if part and not layout.conflict and 0 < layout.stride < window:
+            # The first period tells the others, up to the end of the copy.
+            first = [(o, kind) for o, kind in cells if o < layout.stride]
+            cells = [
+                (o + k, kind) for k in range(0, window, layout.stride) for o, kind in first if o + k < window
+            ]
         return [Access(offset, repeat, kind) for offset, kind in cells]
+
+    def _is_part(self, copy: Copy) -> bool:
+        """Whether a copy of known size fills a part of the elements of an array: what it repeats ends there."""
+        place = self._place(copy.to)
+        return copy.size is not None and place is not None and bool(place.step) and place.step > copy.size
 
     def _join_pointees(self, copy: Copy, back: Copy, access: Access) -> None:
         targets = [
