@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 _ATTRIBUTE = re.compile(r"#\[(\w+)(.*)\]", re.DOTALL)
 _TOKEN = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[\w:]+|[(),=]|.', re.DOTALL)
+_LONGEST = 4096
+"""Longer texts are left alone: each level of a `cfg_attr` is read again for the level around it."""
 _DECIDED = {"true": True, "false": False, "test": False}
 
 
@@ -55,7 +57,7 @@ def resolved(attributes: str) -> str | None:
 
     None when what they stand on is not there.
     """
-    if "#[cfg" not in attributes:
+    if "#[cfg" not in attributes or len(attributes) > _LONGEST:
         return attributes
     kept: list[str] = []
     waiting = list(_split(attributes))[::-1]

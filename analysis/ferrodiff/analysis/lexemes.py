@@ -7,6 +7,7 @@ A quotation mark after `r`, `br` or `cr` opens a raw string. A pattern that has 
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from typing import Final
 
@@ -21,15 +22,16 @@ CHAR: Final = rb"""'(?:\\(?:u\{[^}'\n]*\}|x[0-9a-fA-F]{2}|[^\n])
 IN_TYPE: Final = re.compile(rb"(?>\s+|//[^\n]*|/\*.*?\*/)*+(?:[>,{:+=]|(?:where|for)\b)", re.DOTALL)
 """What follows a block in a type, such as ``A<{ N + 1 }>`` or ``m! { T }``, and no block that ends an item."""
 
+MAXIMUM: Final = sys.maxsize
 _EDGE = re.compile(rb"/\*|\*/")
 _STRING = re.compile(STRING)
 
 
-def comment_end(data: bytes, start: int) -> int | None:
-    """The end of the block comment that starts at `start`; None when it is not closed."""
+def comment_end(data: bytes, start: int, limit: int = MAXIMUM) -> int | None:
+    """The end of the block comment that starts at `start`; None when it is not closed before `limit`."""
     depth, at = 1, start + 2
     while depth:
-        edge = _EDGE.search(data, at)
+        edge = _EDGE.search(data, at, limit)
         if edge is None:
             return None
         depth += 1 if edge.group() == b"/*" else -1
@@ -54,14 +56,17 @@ def raw_prefix(data: bytes, quote: int, start: int = 0) -> int | None:
     return None if within_word else at
 
 
-def string_end(data: bytes, quote: int, start: int = 0) -> int | None:
-    """The end of the string, raw or not, whose first quotation mark is at `quote`; None when it is not closed."""
+def string_end(data: bytes, quote: int, start: int = 0, limit: int = MAXIMUM) -> int | None:
+    """The end of the string, raw or not, whose first quotation mark is at `quote`.
+
+    None when it is not closed before `limit`. Nothing before `start` is looked at.
+    """
     prefix = raw_prefix(data, quote, start)
     if prefix is not None:
         closing = b'"' + b"#" * data.count(b"#", prefix, quote)
-        end = data.find(closing, quote + 1)
+        end = data.find(closing, quote + 1, limit)
         return None if end < 0 else end + len(closing)
-    match = _STRING.match(data, quote)
+    match = _STRING.match(data, quote, limit)
     return None if match is None else match.end()
 
 

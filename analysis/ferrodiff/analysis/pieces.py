@@ -81,6 +81,7 @@ class _Scan:
         self.open: list[int] = []
         """Brackets outside braces, and the outermost of the braces."""
         self.strays = bytearray()
+        self.next_item = -1
         self.comments = (-1, -1)
         """The last comments with nothing between them."""
 
@@ -160,12 +161,16 @@ class _Scan:
     def _end_of_literal(self, place: int, is_string: bool) -> int:
         """Where a string or block comment ends; the complement of where the segment ends within it."""
         data = self.data
-        end = string_end(data, place, self.start) if is_string else comment_end(data, place)
-        if self.lenient:
-            item = _ITEM_LINE.search(data, place, len(data) if end is None else end)
-            if item is not None:
-                return ~item.end()
-        return ~len(data) if end is None else end
+        limit = self._item_after(place) if self.lenient else len(data)
+        end = string_end(data, place, self.start, limit) if is_string else comment_end(data, place, limit)
+        return ~limit if end is None else end
+
+    def _item_after(self, place: int) -> int:
+        """Where the next line starts that looks like an item, in code or not."""
+        if self.next_item <= place:
+            item = _ITEM_LINE.search(self.data, place)
+            self.next_item = len(self.data) if item is None else item.end()
+        return self.next_item
 
     def _comment(self, start: int, end: int) -> None:
         first, last = self.comments

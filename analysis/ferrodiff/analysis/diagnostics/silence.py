@@ -9,11 +9,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ferrodiff.analysis.diagnostics.core import Diagnostic
+from ferrodiff.analysis.model import Function
 from ferrodiff.analysis.text import Span, decode
 
 if TYPE_CHECKING:
@@ -32,13 +35,32 @@ class Silence:
     annotation: Span | None = None
     """The annotation that the comment stands behind: what is about it may be reported elsewhere."""
 
-    def covers(self, diagnostic: Diagnostic) -> bool:
-        if diagnostic.code not in self.codes:
-            return False
-        if self.span.touches(diagnostic.span.start):
+
+class _Spans:
+    """Answers whether one of many spans covers another, however many there are."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        listed = sorted(spans)
+        self._starts = [span.start for span in listed]
+        self._ends = list(accumulate([span.end for span in listed], max))
+
+    def cover(self, start: int, end: int) -> bool:
+        index = bisect_right(self._starts, start) - 1
+        return index >= 0 and self._ends[index] >= end
+
+
+class _Rules:
+    """The silences of one code."""
+
+    def __init__(self, silences: Sequence[Silence]) -> None:
+        self._places = _Spans([silence.span for silence in silences])
+        self._annotations = _Spans([s.annotation for s in silences if s.annotation is not None])
+
+    def cover(self, diagnostic: Diagnostic) -> bool:
+        start = diagnostic.span.start
+        if self._places.cover(start, start):
             return True
-        own = self.annotation
-        return own is not None and any(own.covers(related.span) for related in diagnostic.related)
+        return any(self._annotations.cover(r.span.start, r.span.end) for r in diagnostic.related)
 
 
 def silences(analysis: FileAnalysis) -> list[Silence]:
@@ -46,6 +68,7 @@ def silences(analysis: FileAnalysis) -> list[Silence]:
     if b"ferrodiff:" not in data:
         return []
     found, head = [], _head(analysis)
+    functions = _Functions(analysis)
     for match in _ALLOW.finditer(data):
         comment = _comment(analysis, match.start())
         if comment is None:
@@ -54,7 +77,7 @@ def silences(analysis: FileAnalysis) -> list[Silence]:
         if match[1] or comment < head:
             found.append(Silence(codes, analysis.source.span))
         else:
-            found.append(_local(analysis, comment, codes))
+            found.append(_local(analysis, functions, comment, codes))
     return found
 
 
@@ -96,15 +119,36 @@ def _start_of_comments(analysis: FileAnalysis, offset: int) -> int:
     return source.line_span(line).start
 
 
-def _local(analysis: FileAnalysis, comment: int, codes: frozenset[str]) -> Silence:
+class _Functions:
+    """The annotated functions by where their items start, and their annotations by where they end."""
+
+    def __init__(self, analysis: FileAnalysis) -> None:
+        self._functions = sorted(analysis.functions, key=lambda f: f.item_text_span.start)
+        spans = [annotation.span for function in analysis.functions for annotation in function.annotations]
+        self._annotations = sorted(spans, key=lambda span: span.end)
+
+    def after(self, offset: int) -> Function | None:
+        index = bisect_right(self._functions, offset, key=lambda f: f.item_text_span.start)
+        return self._functions[index] if index < len(self._functions) else None
+
+    def annotation_ending(self, before: Span) -> Span | None:
+        """The first annotation that ends in `before`, but not at its start."""
+        index = bisect_right(self._annotations, before.start, key=lambda span: span.end)
+        if index < len(self._annotations) and self._annotations[index].end <= before.end:
+            return self._annotations[index]
+        return None
+
+
+def _local(analysis: FileAnalysis, functions: _Functions, comment: int, codes: frozenset[str]) -> Silence:
     source = analysis.source
     line = source.line_span(source.line_of(comment))
     if source.data[line.start : comment].strip():
-        return _behind(analysis, Span(line.start, comment), line, codes)
+        annotation = functions.annotation_ending(Span(line.start, comment))
+        start = line.start if annotation is None else min(line.start, annotation.start)
+        return Silence(codes, Span(start, line.end), annotation)
     end = source.line_span(source.line_of(comment) + 1).end
-    following = [f for f in analysis.functions if f.item_text_span.start > comment]
-    if following:
-        function = min(following, key=lambda f: f.item_text_span.start)
+    function = functions.after(comment)
+    if function is not None:
         near = function.span.start - comment <= _FARTHEST
         if near and _only_comments(source.data[comment : function.span.start]):
             body = function.body_span
@@ -118,18 +162,14 @@ def _only_comments(gap: bytes) -> bool:
     return all(line.lstrip().startswith((b"//", b"/*", b"*")) for line in lines)
 
 
-def _behind(analysis: FileAnalysis, before: Span, line: Span, codes: frozenset[str]) -> Silence:
-    for function in analysis.functions:
-        for annotation in function.annotations:
-            if before.touches(annotation.span.end) and annotation.span.end > before.start:
-                start = min(line.start, annotation.span.start)
-                return Silence(codes, Span(start, line.end), annotation.span)
-    return Silence(codes, line)
-
-
 def silenced(analysis: FileAnalysis, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """The diagnostics that are not silenced."""
-    rules = silences(analysis)
+    by_code: dict[str, list[Silence]] = {}
+    for silence in silences(analysis):
+        for code in silence.codes:
+            by_code.setdefault(code, []).append(silence)
+    rules = {code: _Rules(listed) for code, listed in by_code.items()}
     for diagnostic in diagnostics:
-        if not any(rule.covers(diagnostic) for rule in rules):
+        known = rules.get(diagnostic.code)
+        if known is None or not known.cover(diagnostic):
             yield diagnostic
