@@ -248,3 +248,33 @@ def test_severities() -> None:
 
 def test_the_table_of_codes() -> None:
     assert [rule.code for rule in codes().values()] == list(codes())
+
+
+@pytest.mark.parametrize(
+    ("listed", "found", "fixed"),
+    [
+        ("df, Dual Active", "Active", "df, Dual, Active"),
+        ("df Dual, Active", "Dual", "df, Dual, Active"),
+        ("df 4, Dual, Dual", "4", "df, 4, Dual, Dual"),
+    ],
+)
+def test_a_missing_comma(listed: str, found: str, fixed: str) -> None:
+    text = f"use std::autodiff::*;\n#[autodiff_forward({listed})]\nfn f(x: f64) -> f64 {{ x }}\n"
+    (diagnostic,) = analyse(text).diagnostics
+    assert diagnostic.message == f"expected one of `(`, `,`, `::`, or `=`, found `{found}`"
+    (edit,) = diagnostic.fixes[0].edits
+    data = text.encode()
+    assert fixed in (data[: edit.span.start] + edit.new_text.encode() + data[edit.span.end :]).decode()
+
+
+def test_what_no_build_has_is_no_annotation() -> None:
+    text = "#[cfg_attr({}, autodiff_forward(df, Active, Dual))]\nfn f(x: f64) -> f64 {{ x }}\n"
+    for predicate, count in (
+        ("any()", 0),
+        ("not(all())", 0),
+        ("all()", 1),
+        ("test", 1),
+        ("not(rust_analyzer)", 1),
+    ):
+        functions = analyse(text.format(predicate)).functions
+        assert sum(len(function.annotations) for function in functions) == count

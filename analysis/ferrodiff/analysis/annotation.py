@@ -83,6 +83,7 @@ class Place:
 
 _WORD_SHAPES = re.compile(r"w(n+|=.*)?")
 _PATH_SHAPES = re.compile(r":?w(:w)*(n+|=.*)?|:w.*")
+_ADJOINING_SHAPES = re.compile(r"w[wi]+")
 _LITERAL_SHAPES = re.compile(r"[iftb]")
 _INTEGER = re.compile(r"(0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|[0-9][0-9_]*)(\w*)")
 _MODES = {
@@ -132,6 +133,9 @@ class _Reader:
             if len(item.shape) > 1:
                 self.problem(ProblemKind.NAME_DECORATED, item)
             return item.tokens[0].removeprefix("r#"), self.word_span(item)
+        if _ADJOINING_SHAPES.fullmatch(item.shape):
+            self.problem(ProblemKind.MISSING_COMMA, item, " ".join(item.tokens))
+            return item.tokens[0].removeprefix("r#"), self.word_span(item)
         is_path = _PATH_SHAPES.fullmatch(item.shape) is not None
         self.problem(ProblemKind.NAME_PATH if is_path else ProblemKind.NAME_NOT_IDENTIFIER, item)
         return None, self.span(item)
@@ -173,6 +177,8 @@ class _Reader:
             self.problem(ProblemKind.ARGUMENT_LITERAL, item)
         elif _PATH_SHAPES.fullmatch(item.shape):
             self.problem(ProblemKind.ARGUMENT_PATH, item)
+        elif _ADJOINING_SHAPES.fullmatch(item.shape):
+            self.problem(ProblemKind.MISSING_COMMA, item, " ".join(item.tokens))
         else:
             self.problem(ProblemKind.ARGUMENT_JUNK, item)
         return Argument(span, text, None)

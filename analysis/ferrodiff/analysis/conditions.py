@@ -13,6 +13,7 @@ _ATTRIBUTE = re.compile(r"#\[(\w+)(.*)\]", re.DOTALL)
 _TOKEN = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[\w:]+|[(),=]|.', re.DOTALL)
 _LONGEST = 4096
 """Longer texts are left alone: each level of a `cfg_attr` is read again for the level around it."""
+_TEST = re.compile(r"\btest\b")
 _DECIDED = {"true": True, "false": False, "test": False}
 
 
@@ -39,6 +40,11 @@ def decided(predicate: str) -> bool | None:
         if waiting:
             waiting[-1][1].append(value)
     return value
+
+
+def never_holds(predicate: str) -> bool:
+    """Whether no build has it, with tests or without."""
+    return decided(predicate) is False and not _TEST.search(predicate)
 
 
 def _combined(operator: str, values: list[bool | None]) -> bool | None:

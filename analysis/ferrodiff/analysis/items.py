@@ -15,6 +15,7 @@ from tree_sitter import Node
 
 from ferrodiff.analysis import functions
 from ferrodiff.analysis.annotation import Place, read_annotation
+from ferrodiff.analysis.conditions import never_holds
 from ferrodiff.analysis.dialect import where_clause
 from ferrodiff.analysis.model import (
     FILE_SCOPE,
@@ -354,6 +355,8 @@ class Walker:
             tree = stack.pop()
             parts = _split(tree.children[1:-1])
             predicate = " ".join([self.printed(n) for n in parts[0]]) if parts else ""
+            if never_holds(predicate):
+                continue
             for part in parts[1:]:
                 words = [n for n in part if n.type not in COMMENTS]
                 if not words:

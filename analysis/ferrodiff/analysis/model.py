@@ -67,6 +67,7 @@ class ProblemKind(Enum):
     ARGUMENT_LITERAL = "argument literal"
     ARGUMENT_DECORATED = "argument decorated"
     ARGUMENT_JUNK = "argument junk"
+    MISSING_COMMA = "missing comma"
     MODE_MISSING = "mode missing"  # old form only
     MODE_UNKNOWN = "mode unknown"  # old form only
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ferrodiff.analysis.diagnostics.core import Diagnostic, Rule, Severity
+from ferrodiff.analysis.diagnostics.core import Diagnostic, Edit, Fix, Rule, Severity
 from ferrodiff.analysis.diagnostics.subject import Subject
 from ferrodiff.analysis.model import ProblemKind
 from ferrodiff.analysis.text import Span
@@ -32,6 +32,7 @@ WHAT = {
     ProblemKind.EMPTY_ITEM: "expected identifier, found `,`",
     ProblemKind.WIDTH_EXPRESSION: "expected unsuffixed literal, found `{first}`",
     ProblemKind.ARGUMENT_JUNK: "expected unsuffixed literal, found `{first}`",
+    ProblemKind.MISSING_COMMA: "expected one of `(`, `,`, `::`, or `=`, found `{second}`",
     ProblemKind.ARGUMENT_PATH: "expected an activity, found the path `{text}`",
     ProblemKind.MODE_MISSING: "expected the mode, `Forward` or `Reverse`",
 }
@@ -40,4 +41,9 @@ WHAT = {
 def check(subject: Subject) -> Iterator[Diagnostic]:
     for kind, what in WHAT.items():
         for start, end, text in subject.problems(kind):
-            yield RULE.at(Span(start, end), {"what": what.format(text=text[:60], first=text[:1])})
+            words = text.split(" ")
+            said = what.format(text=text[:60], first=text[:1], second=words[min(1, len(words) - 1)])
+            fixes: tuple[Fix, ...] = ()
+            if kind is ProblemKind.MISSING_COMMA:
+                fixes = (Fix("Insert a comma", (Edit(Span(start, end), ", ".join(words)),), preferred=True),)
+            yield RULE.at(Span(start, end), {"what": said}, fixes=fixes)
