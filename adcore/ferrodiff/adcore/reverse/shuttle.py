@@ -132,7 +132,8 @@ class Shuttle:
         after = builder.add(step, 1, ("nuw",))
         index = builder.sub(builder.sub(count, 1), step) if down else step
         base = builder.mul(index, stride)
-        for offset, kind in floats:
+        # A period may be longer than the way the memory moves: order matters within it, too.
+        for offset, kind in sorted(floats, key=lambda item: item[0], reverse=down):
             self._element(builder, source, target, builder.add(base, offset), kind)
         step.add_incoming(after, body)
         builder.cond_br(builder.icmp("eq", after, count), done, body)
