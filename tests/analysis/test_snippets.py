@@ -127,3 +127,23 @@ def test_shapes() -> None:
     shape = shape_of("&'a [f32; 3]")
     assert shape is not None and (shape.kind, shape.length, shape.by_reference) == ("array", "3", True)
     assert shape_of("Vec<f64>") is not None and shape_of("&[u8]") is None and shape_of("[f64; N]") is None
+
+
+def test_a_call_with_structs_lifetimes_and_lengths() -> None:
+    """Gradients start at zero whatever holds them, and lengths that are parameters get a number."""
+    text = """
+struct P { x: f64, y: Vec<f64> }
+#[autodiff_reverse(dn, Duplicated, Active)]
+fn n(p: &P) -> f64 { p.x }
+#[autodiff_reverse(dl, Duplicated, Active)]
+fn l<'a, const N: usize>(x: &'a mut [f64; N]) -> f64 { x[0] }
+"""
+    analysis = analyse(text)
+    first, second = [call_example(analysis.source, f, f.annotations[0]) for f in analysis.functions]
+    assert "let mut dp_0 = P { x: 0.0, y: vec![0.0, 0.0, 0.0] }; // gradient of p" in first
+    assert second.splitlines() == [
+        "let mut x = [0.5, 1.25, 0.75];",
+        "let mut dx_0 = [1.0; 3]; // seed for x; consumed by the call",
+        "let seed = 1.0; // scales the gradient",
+        "let value = dl(&mut x, &mut dx_0, seed);",
+    ]

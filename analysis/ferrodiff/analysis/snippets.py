@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferrodiff.analysis.model import Activity, Annotation, Function, Mode, Parameter
-from ferrodiff.analysis.rewrite.samples import Sampler, distinct_values
+from ferrodiff.analysis.rewrite.inputs import is_mutable
+from ferrodiff.analysis.rewrite.samples import ELEMENTS, Sampler, constant, distinct_values
 from ferrodiff.analysis.rewrite.usertypes import structs
 from ferrodiff.analysis.text import SourceText
 from ferrodiff.analysis.typetext import array_parts, slice_element, strip_reference
@@ -81,6 +82,18 @@ class _Argument:
         return self.shape is not None and self.shape.mutable
 
 
+def _concrete(function: Function, type_text: str) -> str:
+    """A type with a number for every const parameter, as samples have it."""
+    for generic in (*function.generics, *function.container_info.generics):
+        if generic.kind == "const":
+            type_text = re.sub(rf"\b{re.escape(generic.name)}\b", str(ELEMENTS), type_text)
+    return type_text
+
+
+def _is_mutable(argument: _Argument) -> bool:
+    return is_mutable(argument.parameter.type_text) or argument.parameter.self_kind == "&mut self"
+
+
 def _arguments(function: Function, annotation: Annotation) -> list[_Argument]:
     found = []
     for parameter, item in zip(function.parameters, annotation.arguments, strict=False):
@@ -90,7 +103,7 @@ def _arguments(function: Function, annotation: Annotation) -> list[_Argument]:
         prefix = annotation.mode.shadow_prefix
         shadowed = item.activity in _SHADOWED
         shadows = tuple(f"{prefix}{parameter.name}_{k}" for k in range(lanes)) if shadowed else ()
-        shape = shape_of(parameter.type_text)
+        shape = shape_of(_concrete(function, parameter.type_text))
         found.append(_Argument(parameter, item.activity, shape, _variable(parameter.name), shadows))
     if len(found) != len(function.parameters):
         raise NoSnippet("the annotation is not complete")
@@ -113,16 +126,21 @@ class _Values:
     def __init__(self, source: SourceText, function: Function) -> None:
         generics = (*function.generics, *function.container_info.generics)
         floats = frozenset(generic.name for generic in generics if generic.kind == "type")
+        self._function = function
         self._own = function.container_info.self_type or "Self"
         self._structs = structs(source)
         self._floats = floats
         self._values = distinct_values()
 
-    def expression(self, type_text: str) -> str:
-        text = strip_reference(type_text)
+    def expression(self, type_text: str, zero: bool = False) -> str:
+        text = strip_reference(_concrete(self._function, type_text))
         text = re.sub(r"\bSelf\b", lambda _: self._own, text)
         sampler = Sampler(
-            structs=self._structs, aliases={}, generics=self._floats, lengths={}, number=self._values
+            structs=self._structs,
+            aliases={},
+            generics=self._floats,
+            lengths={},
+            number=constant("0.0") if zero else self._values,
         )
         return sampler.expression(text)
 
@@ -138,7 +156,7 @@ def call_example(source: SourceText, function: Function, annotation: Annotation)
     lines: list[str] = []
     passed: list[str] = []
     for argument in _arguments(function, annotation):
-        lines += _declared(argument, values.expression(argument.parameter.type_text), annotation)
+        lines += _declared(argument, values, annotation)
         passed += _passed(argument)
     returns = _return_activity(function, annotation)
     if annotation.mode is Mode.REVERSE and returns in _BY_VALUE:
@@ -168,10 +186,13 @@ def _seed_value(function: Function) -> str:
     return "1.0" if (function.return_type or "") in _STEPS else "Default::default()"
 
 
-def _declared(argument: _Argument, value: str, annotation: Annotation) -> Iterator[str]:
-    mutable = argument.parameter.type_text.startswith("&mut") or argument.parameter.self_kind == "&mut self"
-    yield f"let {'mut ' if mutable else ''}{argument.name} = {value};"
+def _declared(argument: _Argument, values: _Values, annotation: Annotation) -> Iterator[str]:
     forward = annotation.mode is Mode.FORWARD
+    text = argument.parameter.type_text
+    value = values.expression(text)
+    yield f"let {'mut ' if _is_mutable(argument) else ''}{argument.name} = {value};"
+    if not (forward or _is_mutable(argument)):
+        value = values.expression(text, zero=True)
     for lane, shadow in enumerate(argument.shadows):
         note = _shadow_note(argument, annotation, lane)
         changing = not forward or argument.is_output
