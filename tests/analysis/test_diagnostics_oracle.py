@@ -18,6 +18,15 @@ pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is 
 
 PRELUDE = "#![feature(autodiff)]\n#![allow(unused)]\nuse std::autodiff::{autodiff_forward, autodiff_reverse};\nfn main() {}\n"
 CASES = [
+    "#[autodiff_forward(df Dual, Dual)]\nfn f(x: f64) -> f64 { x }",
+    "#[autodiff_reverse(df, Dual Active)]\nfn f(x: f64) -> f64 { x }",
+    "#[cfg_attr(any(), autodiff_forward(df, Active, Dual))]\nfn f(x: f64) -> f64 { x }",
+    "#[cfg_attr(all(), autodiff_forward(df, Active, Dual))]\nfn f(x: f64) -> f64 { x }",
+    "#[autodiff_forward(df, Dual)]\nfn f(#[cfg(any())] y: f64, x: f64) {}",
+    "mod m {\n pub mod n {\n use super::super::*;\n #[autodiff_reverse(df, Dual, Active)]\n fn f(x: f64) -> f64 { x }\n }\n}",
+    "#[autodiff_reverse(d1, Dual, Foo)]\n#[autodiff_reverse(d2, Active, Duplicated)]\nfn f<T: Copy, const N: usize>(x: [T; N]) -> f64 { 0.0 }",
+    "use std::autodiff::autodiff_forward as fw;\n#[fw(df, Dual, Reverse)]\nfn f(x: f64) -> f64 { x }",
+    '#[autodiff_reverse(df, Duplicated)]\nunsafe extern "C" fn f(x: *const f64, y: *mut f64) {}',
     "#[autodiff_forward]\nfn f(x: f64) {}",
     "#[autodiff_forward()]\nfn f(x: f64) {}",
     '#[autodiff_forward = "x"]\nfn f(x: f64) {}',
