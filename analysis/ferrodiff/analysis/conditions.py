@@ -1,13 +1,13 @@
 """``cfg`` and ``cfg_attr`` on parameters, which rustc decides about after it has looked at an annotation.
 
-Only what every configuration agrees on is decided: ``all()``, ``any()``, ``not(..)``, ``true``, ``false``, and
-``test``, which an ordinary build does not set. A feature or a target is left to rustc.
+Without more to go by, only what every configuration agrees on is decided: ``all()``, ``any()``, ``not(..)``,
+``true``, ``false``, and ``test``, which an ordinary build does not set. A feature or a target is left to rustc.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _ATTRIBUTE = re.compile(r"#\[(\w+)(.*)\]", re.DOTALL)
 _TOKEN = re.compile(r'\s+|"(?:[^"\\]|\\.)*"|[\w:]+|[(),=]|.', re.DOTALL)
@@ -17,8 +17,16 @@ _TEST = re.compile(r"\btest\b")
 _DECIDED = {"true": True, "false": False, "test": False}
 
 
-def decided(predicate: str) -> bool | None:
-    """The value of a configuration predicate; None when it depends on the build."""
+def everywhere(setting: str) -> bool | None:
+    """What every build has or lacks."""
+    return _DECIDED.get(setting)
+
+
+def decided(predicate: str, known: Callable[[str], bool | None] = everywhere) -> bool | None:
+    """The value of a configuration predicate; None when it depends on what is not known, or is no predicate.
+
+    `known` tells of a name (``unix``) or a setting (``feature="x"``, without spaces) whether the build has it.
+    """
     tokens = [token for token in _TOKEN.findall(predicate) if not token.isspace()]
     value: bool | None = None
     waiting: list[tuple[str, list[bool | None]]] = []
@@ -31,15 +39,13 @@ def decided(predicate: str) -> bool | None:
             continue
         if token == ")" and waiting:
             value = _combined(*waiting.pop())
-        elif token in _DECIDED and after != "=":
-            value = _DECIDED[token]
         elif token.isidentifier():
-            value = None
+            value = known("".join(tokens[index : index + 3]) if after == "=" else token)
         else:
             continue
         if waiting:
             waiting[-1][1].append(value)
-    return value
+    return None if waiting or tokens.count("(") != tokens.count(")") else value
 
 
 def never_holds(predicate: str) -> bool:
