@@ -125,7 +125,24 @@ def test_any_text(text: str) -> None:
     parse_list(f"({text}")
 
 
-LIST_PARTS = ["df", "r#fn", "true", "falsey", "4", "007", "1e5", "4u8", "2.5", ",", ",", " ", "\n", "_", "\u00a0", "é"]
+LIST_PARTS = [
+    "df",
+    "r#fn",
+    "true",
+    "falsey",
+    "4",
+    "007",
+    "1e5",
+    "4u8",
+    "2.5",
+    ",",
+    ",",
+    " ",
+    "\n",
+    "_",
+    "\u00a0",
+    "é",
+]
 
 
 @settings(max_examples=300, deadline=None)

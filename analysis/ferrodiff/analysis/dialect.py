@@ -146,9 +146,7 @@ def _predicate(left: bytes, right: bytes) -> str:
         binder = f"for<{', '.join(lifetimes)}> " if lifetimes else ""
     bounds = _printed(b"fn f<T: ", right, b">() {}", "type_parameters").removeprefix("<T").removesuffix(">")
     is_lifetime = left.strip().startswith(b"'")
-    subject = (
-        left.strip().decode("utf-8", "replace") if is_lifetime else _printed(b"fn f(x: ", left, b") {}")
-    )
+    subject = left.strip().decode("utf-8", "replace") if is_lifetime else _printed(b"fn f(x: ", left, b") {}")
     return f"{binder}{subject}{bounds if bounds.startswith(':') else ':'}" if subject else ""
 
 
