@@ -333,7 +333,11 @@ class Augmented:
         if to not in self.activity.varied or not self.ever_holds_pointers(to):
             return
         if not all(self._may_hold_addresses(r) for r in self.alias.roots(to)):
-            raise self.session.refuse("memory of the caller that holds references is overwritten", insn)
+            raise self.session.refuse(
+                "memory of the caller that holds references is overwritten",
+                insn,
+                "Return the new value, or exchange references that the function itself owns",
+            )
         if not isinstance(byte, ConstInt) or byte.value != 0:
             return
         scratch = Block("fills")

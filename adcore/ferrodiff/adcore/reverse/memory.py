@@ -42,6 +42,9 @@ from ferrodiff.adcore.text import watch_text
 UNROLLED_COPY = SINK
 """Bytes of a copy of constant size that is reversed without a loop."""
 
+STORED_IN_CONST = "active data is stored in memory that is Const"
+CONST_STORE = "Pass the buffer as `Duplicated` with a zeroed shadow, or make it inside the function"
+
 
 class MemorySweep:
     """Emits the reverse of memory instructions and of calls, at the builder's place."""
@@ -105,7 +108,11 @@ class MemorySweep:
             return
         for root in self.activity.alias.roots(insn.pointer):
             if isinstance(root, Cast) or (isinstance(root, Call) and not self.activity.alias.is_local(root)):
-                raise self.session.refuse("floats are reached through an address of unknown origin", insn)
+                raise self.session.refuse(
+                    "floats are reached through an address of unknown origin",
+                    insn,
+                    "Pass the memory as a parameter with a shadow, or allocate it in the function",
+                )
 
     def _load(self, insn: Load) -> None:
         self._check_known(insn, insn.type)
@@ -198,7 +205,7 @@ class MemorySweep:
         active = any(v in self.activity.varied for v in floats_of(call))
         if pointer not in self.activity.varied:
             if write.partials is not None and active and not self.calls.may_drop(pointer):
-                raise self.session.refuse("active data is stored in memory that is Const", call)
+                raise self.session.refuse(STORED_IN_CONST, call, CONST_STORE)
             return None
         if write.kind != "float":
             return None
@@ -211,7 +218,7 @@ class MemorySweep:
     def _check_lost(self, insn: Store) -> None:
         """Active data stored where there is no shadow would be lost without a word."""
         if insn.value in self.activity.varied and not self.calls.may_drop(insn.pointer):
-            raise self.session.refuse("active data is stored in memory that is Const", insn)
+            raise self.session.refuse(STORED_IN_CONST, insn, CONST_STORE)
 
     def _places(
         self, pointer: Value, type: Type, path: Path, align: int | None
@@ -325,7 +332,11 @@ class MemorySweep:
     def _clear_floats(self, insn: Call, size: Value) -> None:
         cells = self._cells(insn, 0)
         if cells is None and not self.calls.is_plain(insn.args[0], insn.args[0]):
-            raise self.session.refuse("mixed memory is filled, and where its floats lie is not known", insn)
+            raise self.session.refuse(
+                "mixed memory is filled, and where its floats lie is not known",
+                insn,
+                "Assign the fields one by one, or build the value anew",
+            )
         present = self._present(insn.args[0], size)
         guarded = self.augmented.guards.is_guarded(insn.args[0])
         for place, (here, _) in zip(self.shadows(insn.args[0]), present, strict=True):

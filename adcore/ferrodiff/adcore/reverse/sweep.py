@@ -76,7 +76,11 @@ class Sweep:
         for block in live:
             pad = next((i for i in block if i.opcode == "landingpad"), None)
             if pad is not None:
-                raise self.session.refuse("a panic is caught and the function goes on", pad)
+                raise self.session.refuse(
+                    "a panic is caught and the function goes on",
+                    pad,
+                    "Move `catch_unwind` to the caller of the derivative, or check beforehand what would panic",
+                )
             self.blocks[block] = self.builder.new_block(f"back.{block.name}")
         self.builder.position(start)
         assert self.shape.last is not None
