@@ -109,10 +109,14 @@ def test_surplus_activities_are_removed() -> None:
 
 
 def test_the_old_form_becomes_the_new_one() -> None:
-    text = "use std::autodiff::autodiff;\n#[autodiff(df, Forward, 4, Dual, DualOnly)]\nfn f(x: f64) -> f64 { x }"
+    text = (
+        "use std::autodiff::autodiff;\n#[autodiff(df, Forward, 4, Dual, DualOnly)]\nfn f(x: f64) -> f64 { x }"
+    )
     _, (diagnostic,) = found(text)
     written = applied(text, diagnostic.fixes[0].edits)
-    assert written.startswith("use std::autodiff::autodiff_forward;\n#[autodiff_forward(df, 4, Dual, DualOnly)]")
+    assert written.startswith(
+        "use std::autodiff::autodiff_forward;\n#[autodiff_forward(df, 4, Dual, DualOnly)]"
+    )
     assert analyse(written).diagnostics == ()
     assert diagnostic.tags == ("deprecated",)
 

@@ -354,7 +354,10 @@ def only(text: str, code: str) -> Diagnostic:
 
 
 def test_a_parameter_called_like_a_shadow_is_renamed() -> None:
-    text = IMPORTS + "#[autodiff_reverse(df, Duplicated, Const, Active)]\nfn f(x: &f64, dx_0: f64) -> f64 { *x + dx_0 }\n"
+    text = (
+        IMPORTS
+        + "#[autodiff_reverse(df, Duplicated, Const, Active)]\nfn f(x: &f64, dx_0: f64) -> f64 { *x + dx_0 }\n"
+    )
     written = applied(text, only(text, "FD019").fixes[0])
     assert "fn f(x: &f64, dx_0_2: f64) -> f64 { *x + dx_0_2 }" in written
     assert analyse(written).diagnostics == ()
@@ -362,7 +365,13 @@ def test_a_parameter_called_like_a_shadow_is_renamed() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_inline_goes_with_its_line(end: str) -> None:
-    lines = [IMPORTS.strip(), "#[autodiff_forward(df, Dual, Dual)]", "    #[inline(always)]", "fn f(x: f64) -> f64 { x }", ""]
+    lines = [
+        IMPORTS.strip(),
+        "#[autodiff_forward(df, Dual, Dual)]",
+        "    #[inline(always)]",
+        "fn f(x: f64) -> f64 { x }",
+        "",
+    ]
     text = end.join(lines)
     assert applied(text, only(text, "FD035").fixes[0]) == end.join([*lines[:2], *lines[3:]])
     beside = IMPORTS + "#[autodiff_forward(df, Dual, Dual)]\n#[inline] fn f(x: f64) -> f64 { x }"

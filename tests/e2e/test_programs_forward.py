@@ -14,7 +14,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.rs") if path.stem.startswith(("fwd_", "both_"))))
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in PROGRAMS.glob("*.rs") if path.stem.startswith(("fwd_", "both_")))
+)
 def test_forward_program(
     name: str, build_and_run: Callable[[Path], subprocess.CompletedProcess[str]]
 ) -> None:

@@ -192,5 +192,6 @@ def test_explaining_all_codes_and_none(capsys: pytest.CaptureFixture[str]) -> No
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(codes())
     assert main(["explain", "FD099"]) == 2
     assert (
-        "error: no diagnostic is called `FD099`\n  = help: `ferrodiff explain` lists them" in capsys.readouterr().err
+        "error: no diagnostic is called `FD099`\n  = help: `ferrodiff explain` lists them"
+        in capsys.readouterr().err
     )

@@ -129,7 +129,9 @@ class _Work:
     def _is_nested(self, markers: dict[str, list[_Marker]]) -> bool:
         """Whether a function that is differentiated calls a derivative."""
         reached: set[str] = set()
-        work = [v.name for ms in markers.values() for m in ms for v in m.call.args if isinstance(v, GlobalRef)]
+        work = [
+            v.name for ms in markers.values() for m in ms for v in m.call.args if isinstance(v, GlobalRef)
+        ]
         while work:
             name = work.pop()
             if name not in reached and name in self.session.module.spans:

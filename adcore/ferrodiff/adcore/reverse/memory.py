@@ -269,7 +269,9 @@ class MemorySweep:
         is_float = isinstance(insn.type, FloatType) and insn.operands[0] in self.activity.varied
         gives_bits = any(self.activity.carries_bits(v) for v in insn.operands[1:])
         exchanges = insn.opcode == "cmpxchg" or insn.operation == "xchg"  # type: ignore[attr-defined]
-        takes_bits = exchanges and insn.operands[0] in self.activity.varied and self.activity.becomes_float(insn)
+        takes_bits = (
+            exchanges and insn.operands[0] in self.activity.varied and self.activity.becomes_float(insn)
+        )
         if is_float or gives_bits or takes_bits:
             raise self.session.refuse(
                 "an atomic operation on floats has no reverse here",
