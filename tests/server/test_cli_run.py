@@ -106,6 +106,22 @@ def test_troubles_are_told_apart(
     assert data["outcome"] == outcome and words in data["message"]
 
 
+def test_a_tape_that_finds_no_memory_is_no_crash(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "long.rs").write_text(
+        """use std::autodiff::autodiff_reverse;
+#[autodiff_reverse(d_long, Active, Const, Active)]
+fn long(x: f64, n: u64) -> f64 {
+    let (mut s, mut i) = (x, 0);
+    while i < n && s < 10.0 { s = (s * 1.1).sin() + 0.3; i += 1; }
+    s
+}
+"""
+    )
+    options = ["--arg", "n=1_000_000_000_000", "--memory", "128"]
+    code, data = as_json(capsys, "run", str(folder / "long.rs"), "d_long", *options)
+    assert code == 1 and data["outcome"] == "out of memory"
+
+
 def test_what_the_program_prints_is_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:
     code, data = as_json(capsys, "run", "a.rs", "troubled_jvp", "--arg", "kind=4", "--arg", "x=1.5")
     assert code == 0 and set(data["printed"].split()) == {"printed"}
@@ -237,7 +253,14 @@ def runs(process: int) -> bool:
 def test_an_interrupted_run_leaves_nothing_behind(folder: Path, number: signal.Signals) -> None:
     (folder / "wait.rs").write_text(ENDLESS)
     command = [sys.executable, "-m", "ferrodiff.server", "run", "wait.rs", "d_wait", "--timeout", "600"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+
+    def listen() -> None:
+        """What the tests run under may ignore signals (a background job does), and children inherit that."""
+        signal.signal(number, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=listen
+    ) as process:
         while not (folder / "started").exists():
             assert process.poll() is None
             time.sleep(0.02)

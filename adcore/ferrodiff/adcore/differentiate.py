@@ -20,6 +20,7 @@ from ferrodiff.adcore.ir.module import Module
 from ferrodiff.adcore.ir.types import FunctionType, void
 from ferrodiff.adcore.ir.values import Function
 from ferrodiff.adcore.request import MARKERS, Request, read_request
+from ferrodiff.adcore.reverse.exhausted import CHECKED
 from ferrodiff.adcore.reverse.guards import NeedsGuard as MissingShadow
 from ferrodiff.adcore.reverse.transform import differentiate_reverse
 from ferrodiff.adcore.reverse.unwinding import ENABLED, guard
@@ -78,7 +79,8 @@ class _Work:
 
     def run(self) -> Differentiated:
         markers = self._markers()
-        self.session.facts[ENABLED] = self._unwinds() and not self._is_nested(markers)
+        self.session.facts[CHECKED] = not self._is_nested(markers)
+        self.session.facts[ENABLED] = self._unwinds() and bool(self.session.facts[CHECKED])
         for marker in self._inner_first(markers):
             self._replace(marker)
         session = self.session

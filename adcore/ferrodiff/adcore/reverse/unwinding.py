@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.constants import global_ref
 from ferrodiff.adcore.ir.instructions import Call
 from ferrodiff.adcore.ir.values import Function
+from ferrodiff.adcore.reverse.exhausted import CHECKED, checked
 from ferrodiff.adcore.rules.runtime import Role, allocation
 from ferrodiff.adcore.session import Session
 
@@ -129,15 +131,25 @@ def is_tracked(session: Session) -> bool:
 
 
 def track(session: Session, functions: Iterable[Function]) -> None:
-    """Have what derivatives allocate for themselves put in the list; the primal's own calls have a place in
-    the source, and stay."""
-    if not is_tracked(session):
+    """Have what derivatives allocate for themselves put in the list, or checked where there is no list.
+
+    The primal's own calls have a place in the source, and stay.
+    """
+    if not is_tracked(session) and not session.facts.get(CHECKED):
         return
     for function in functions:
         for insn in function.instructions():
             if isinstance(insn, Call) and insn.callee_name in _TRACKED and "dbg" not in insn.metadata:
-                hint = (insn.name or "").split(".", 1)[0]
-                insn.callee = global_ref(_PREFIX + _NAMED.get(hint, _TRACKED[insn.callee_name]))
+                insn.callee = _instead(session, insn)
+
+
+def _instead(session: Session, call: Call) -> Value:
+    """What a derivative's own allocator call calls."""
+    name = call.callee_name or ""
+    if is_tracked(session):
+        hint = (call.name or "").split(".", 1)[0]
+        return global_ref(_PREFIX + _NAMED.get(hint, _TRACKED[name]))
+    return call.callee if name == "free" else checked(session, name).value
 
 
 _TRACKED = {"malloc": "malloc", "calloc": "shadow", "free": "free"}
@@ -150,7 +162,10 @@ def guard(session: Session, derivative: Function) -> str:
         return derivative.name
     if "@ferrodiff.live" not in session.globals:
         deallocate = _deallocation(session)
-        session.globals["@ferrodiff.live"] = _LIST.replace("DEALLOCATE", deallocate)
+        text = _LIST.replace("DEALLOCATE", deallocate)
+        for name in ("malloc", "calloc"):
+            text = text.replace(f"call ptr @{name}(", f"call ptr {checked(session, name).value.ref}(")
+        session.globals["@ferrodiff.live"] = text
     name = session.fresh_name(f"{derivative.name}.guarded")
     spelled = global_ref(name).ref
     session.globals[spelled] = f"""
