@@ -11,19 +11,26 @@ from __future__ import annotations
 from ferrodiff.adcore.ir.base import Value
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.instructions import BinaryOp, Instruction
-from ferrodiff.adcore.ir.values import Function, uses
+from ferrodiff.adcore.ir.values import Block, Function, uses
 
 
 def fuse(function: Function, primal: frozenset[Value]) -> None:
     """Fuse every addition of a derivative that adds a product nobody else needs; `primal` is left as it is."""
     users = uses(function)
-    builder = Builder(function)
     for block in function.blocks:
-        for insn in list(block.instructions):
-            if _is_own(insn, ("fadd", "fsub"), primal):
-                product = _product(insn, users, primal)
-                if product is not None:
-                    _fuse(builder, insn, product, users)
+        gone: set[Instruction] = set()
+        kept: list[Instruction] = []
+        for insn in block.instructions:
+            product = _product(insn, users, primal) if _is_own(insn, ("fadd", "fsub"), primal) else None
+            if product is None:
+                kept.append(insn)
+            else:
+                gone.add(product)
+                kept += _fused(function, insn, product, users)
+        if gone:
+            block.instructions = [insn for insn in kept if insn not in gone]
+            for insn in block.instructions:
+                insn.parent = block
 
 
 def _is_own(insn: Value, opcodes: tuple[str, ...], primal: frozenset[Value]) -> bool:
@@ -43,12 +50,12 @@ def _product(
     return None
 
 
-def _fuse(
-    builder: Builder, insn: Instruction, product: BinaryOp, users: dict[Value, list[Instruction]]
-) -> None:
-    block = insn.parent
-    assert block is not None
-    builder.position_before(insn)
+def _fused(
+    function: Function, insn: Instruction, product: BinaryOp, users: dict[Value, list[Instruction]]
+) -> list[Instruction]:
+    """What stands in an addition's place."""
+    scratch = Block("fused")
+    builder = Builder(function, scratch)
     builder.metadata = {kind: node for kind, node in insn.metadata.items() if kind == "dbg"}
     left, right = product.operands
     on_right = insn.operands[1] is product
@@ -62,5 +69,4 @@ def _fuse(
     for user in users.get(insn, ()):
         user.map_inputs(lambda value: fused if value is insn else value)
     users[fused] = users.pop(insn, [])
-    block.remove(insn)
-    block.remove(product)
+    return list(scratch.instructions)
