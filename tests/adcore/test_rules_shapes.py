@@ -96,11 +96,11 @@ def test_vector_lanes_equal_scalars(rule: Rule) -> None:
     def body(builder: Builder, values: list[Value]) -> list[Value]:
         found: list[Value] = []
         for operand in range(rule.arity):
-            site = Site(builder, values[:-1], values[-1], V2, flags=())
+            site = Site(builder, values[:-1], values[-1], V2)
             found.append(as_value(builder, rule.partial(site, operand), V2))
             for lane in range(2):
                 scalars = [builder.extract_element(v, lane) for v in values]
-                site = Site(builder, scalars[:-1], scalars[-1], f64, flags=())
+                site = Site(builder, scalars[:-1], scalars[-1], f64)
                 found.append(as_value(builder, rule.partial(site, operand), f64))
         return found
 

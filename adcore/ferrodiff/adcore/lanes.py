@@ -30,9 +30,6 @@ from ferrodiff.adcore.rules.partial import CastPartial, NoDerivative, Partial, P
 
 Tangent = tuple[Value, ...]
 
-FLAGS: tuple[str, ...] = ()
-"""Fast-math flags of derivative arithmetic: none, so that lanes equal single tangents."""
-
 FORMS = ("scalar", "simd", "unrolled")
 
 
@@ -99,7 +96,7 @@ class Lanes:
 
     def neg(self, a: Tangent) -> Tangent:
         """-a."""
-        return tuple(self.builder.fneg(v, flags=FLAGS) for v in a)
+        return tuple(self.builder.fneg(v) for v in a)
 
     def scale(self, factor: Value, t: Tangent, strong_zero: bool = False, vanishing: bool = False) -> Tangent:
         """factor * t; with `strong_zero` a zero tangent gives zero even where `factor` is not finite.
@@ -109,7 +106,7 @@ class Lanes:
         flat = self.builder.fcmp("oeq", factor, zero(factor.type)) if vanishing else None
         out = []
         for v in t:
-            product: Value = self.builder.fmul(self.splat(factor, v.type), v, flags=FLAGS)
+            product: Value = self.builder.fmul(self.splat(factor, v.type), v)
             if strong_zero:
                 nothing = zero(v.type)
                 is_zero = self.builder.fcmp("oeq", v, nothing)
@@ -165,7 +162,7 @@ class Lanes:
         return tuple(self.builder.fcmp("oeq", v, zero(v.type)) for v in t)
 
     def _map2(self, operation: Callable[..., Value], a: Tangent, b: Tangent) -> Tangent:
-        return tuple(operation(x, y, flags=FLAGS) for x, y in zip(a, b, strict=True))
+        return tuple(operation(x, y) for x, y in zip(a, b, strict=True))
 
     # -- memory ---------------------------------------------------------------------------------------------
 

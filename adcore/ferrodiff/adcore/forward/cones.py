@@ -28,7 +28,7 @@ from ferrodiff.adcore.ir.constants import const_float
 from ferrodiff.adcore.ir.instructions import Call, Instruction
 from ferrodiff.adcore.ir.types import FloatType
 from ferrodiff.adcore.ir.values import Block
-from ferrodiff.adcore.lanes import FLAGS, Lanes, Tangent
+from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.rules.partial import Partial, Scale, Unit
 from ferrodiff.adcore.rules.rule import PartialRow, Rule, Signed, Site, Times
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
@@ -328,11 +328,11 @@ class Backwards:
         if isinstance(partial, Unit):
             if isinstance(arrived, int):
                 return arrived * partial.sign
-            return arrived if partial.sign > 0 else builder.fneg(arrived, flags=FLAGS)
+            return arrived if partial.sign > 0 else builder.fneg(arrived)
         assert isinstance(partial, Scale)
         if isinstance(arrived, int):
-            return partial.value if arrived > 0 else builder.fneg(partial.value, flags=FLAGS)
-        return builder.fmul(arrived, partial.value, flags=FLAGS)
+            return partial.value if arrived > 0 else builder.fneg(partial.value)
+        return builder.fmul(arrived, partial.value)
 
     def _add(self, target: Value, more: Coefficient) -> None:
         old = self.found.get(target)
@@ -340,4 +340,4 @@ class Backwards:
             self.found[target] = more
             return
         left, right = (const_float(target.type, c) if isinstance(c, int) else c for c in (old, more))
-        self.found[target] = self.ctx.builder.fadd(left, right, flags=FLAGS)
+        self.found[target] = self.ctx.builder.fadd(left, right)

@@ -35,7 +35,6 @@ from ferrodiff.adcore.ir.instructions import (
 )
 from ferrodiff.adcore.ir.types import ArrayType, FloatType, VectorType, f32, i64
 from ferrodiff.adcore.ir.values import Block, Function, uses
-from ferrodiff.adcore.lanes import FLAGS
 from ferrodiff.adcore.nodes import Nodes, members
 from ferrodiff.adcore.session import Session
 
@@ -45,7 +44,7 @@ STRIP = 128
 """Iterations of a strip."""
 FEWEST = 16
 """Iterations for which strips are worth their beginning and end."""
-SUMMED = (*FLAGS, "reassoc")
+SUMMED = ("reassoc",)
 """Flags of a tangent's sum."""
 
 _ELEMENTWISE = (
@@ -83,7 +82,7 @@ class Sum:
 
     def is_tangent(self, primal: frozenset[Value]) -> bool:
         """Whether the order of the additions is free."""
-        return all(link not in primal and link.flags == FLAGS for link in self.links)
+        return all(link not in primal and not link.flags for link in self.links)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,10 @@ def innermost_loops(facts: Activity) -> list[tuple[Block, set[Block]]]:
 
 def _is_recurrent(facts: Activity, users: Users, header: Block, body: set[Block]) -> bool:
     floats = [phi for phi in header.phis if is_float_like(phi.type) and phi in facts.active]
-    return not all(_is_sum(phi, users, body) or not _feeds_itself(phi, body) for phi in floats)
+    return not all(is_sum(phi, users, body) or not feeds_itself(phi, body) for phi in floats)
 
 
-def _feeds_itself(phi: Phi, body: set[Block]) -> bool:
+def feeds_itself(phi: Phi, body: set[Block]) -> bool:
     """Whether the phi's next value depends on its present one: not so where a loaded value is carried on."""
     work = [value for value, source in phi.incoming if source in body]
     seen: set[Value] = set()
@@ -67,7 +67,7 @@ def _feeds_itself(phi: Phi, body: set[Block]) -> bool:
     return False
 
 
-def _is_sum(phi: Phi, users: Users, body: set[Block]) -> bool:
+def is_sum(phi: Phi, users: Users, body: set[Block]) -> bool:
     """Whether the loop only adds to the phi's value, and reads it for nothing else."""
     chain: set[Value] = {phi}
     sources = [value for value, source in phi.incoming if source in body]

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from ferrodiff.adcore.facts.cfg import Cfg
 from ferrodiff.adcore.facts.loops import Loop, Loops
-from ferrodiff.adcore.ir.base import Value
-from ferrodiff.adcore.ir.instructions import BinaryOp, Instruction, Phi
+from ferrodiff.adcore.forward.form import Users, feeds_itself, is_sum
 from ferrodiff.adcore.ir.types import is_float_like
 from ferrodiff.adcore.ir.values import Function, uses
 
@@ -37,44 +36,9 @@ def _is_long(function: Function) -> bool:
     return sum(len(block.instructions) for block in function.blocks) >= LONG
 
 
-def _is_recurrence(loop: Loop, users: dict[Value, list[Instruction]]) -> bool:
+def _is_recurrence(loop: Loop, users: Users) -> bool:
+    """Whether some float's next value depends on its present one, other than by adding to it."""
     return any(
-        is_float_like(phi.type) and _comes_back(phi, loop) and not _is_sum(phi, loop, users)
+        is_float_like(phi.type) and feeds_itself(phi, loop.blocks) and not is_sum(phi, users, loop.blocks)
         for phi in loop.header.phis
     )
-
-
-def _comes_back(phi: Phi, loop: Loop) -> bool:
-    """Whether a round's value depends on the same value of the round before; one that is only remembered does not."""
-    work = list(_from_inside(phi, loop))
-    seen: set[Value] = set()
-    while work:
-        value = work.pop()
-        if value is phi:
-            return True
-        if value in seen or not isinstance(value, Instruction) or value.parent not in loop.blocks:
-            continue
-        seen.add(value)
-        work.extend(_from_inside(value, loop) if isinstance(value, Phi) else value.operands)
-    return False
-
-
-def _from_inside(phi: Phi, loop: Loop) -> list[Value]:
-    """What a phi takes from the loop's own blocks."""
-    return [value for value, block in phi.incoming if block in loop.blocks]
-
-
-def _is_sum(phi: Phi, loop: Loop, users: dict[Value, list[Instruction]]) -> bool:
-    """Whether the loop only adds to a float: the vectoriser makes partial sums of those."""
-    ends = set(_from_inside(phi, loop))
-    at: Value = phi
-    while at not in ends or at is phi:
-        around = [user for user in users.get(at, []) if user.parent in loop.blocks]
-        if (
-            len(around) != 1
-            or not isinstance(around[0], BinaryOp)
-            or around[0].opcode not in ("fadd", "fsub")
-        ):
-            return False
-        at = around[0]
-    return True

@@ -11,7 +11,7 @@ from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import const_float
 from ferrodiff.adcore.ir.instructions import Call, Instruction
 from ferrodiff.adcore.ir.types import Type, is_float_like
-from ferrodiff.adcore.lanes import FLAGS, Lanes, Tangent
+from ferrodiff.adcore.lanes import Lanes, Tangent
 from ferrodiff.adcore.rules.partial import CastPartial, LaneDot, LanePick, LaneSum, Partial
 from ferrodiff.adcore.rules.rule import PartialRow, Rule, Site, Write
 from ferrodiff.adcore.rules.table import BY_OPCODE, rule_for_call
@@ -95,7 +95,7 @@ def contribute(
         case LaneSum():
             term = _reduced(ctx, t, ty)
         case LaneDot(weights=weights):
-            term = _reduced(ctx, tuple(ctx.builder.fmul(weights, v, FLAGS) for v in t), ty)
+            term = _reduced(ctx, tuple(ctx.builder.fmul(weights, v) for v in t), ty)
         case LanePick(index=index):
             term = ctx.lanes.pack([ctx.builder.extract_element(v, index) for v in t])
         case _:

@@ -41,20 +41,19 @@ PURE = "nounwind willreturn memory(none)"
 
 
 class Emitted(Term):
-    """A term whose evaluation appends instructions to `builder`; `flags` go on float arithmetic."""
+    """A term whose evaluation appends instructions to `builder`."""
 
-    __slots__ = ("builder", "flags", "value")
+    __slots__ = ("builder", "value")
 
-    def __init__(self, builder: Builder, value: Value, flags: tuple[str, ...]) -> None:
+    def __init__(self, builder: Builder, value: Value) -> None:
         self.builder = builder
         self.value = value
-        self.flags = flags
 
     def apply(self, operation: str, *operands: Term | Number) -> Self:
         values = self._values(operation, operands)
         emitter = EMITTERS.get(operation)
         value = emitter(self, values) if emitter else emit_call(self.builder, operation, values)
-        return type(self)(self.builder, value, self.flags)
+        return type(self)(self.builder, value)
 
     def _values(self, operation: str, operands: Sequence[Term | Number]) -> list[Value]:
         values = [o.value for o in operands if isinstance(o, Emitted)]
@@ -76,7 +75,7 @@ Emitter = Callable[[Emitted, list[Value]], Value]
 
 
 def _arithmetic(opcode: str) -> Emitter:
-    return lambda t, v: t.builder.binary(opcode, v[0], v[1], t.flags)
+    return lambda t, v: t.builder.binary(opcode, v[0], v[1])
 
 
 def _comparison(floats: str, integers: str) -> Emitter:
@@ -119,7 +118,7 @@ def _with_exponent(name: str) -> Emitter:
 
     def emit(term: Emitted, values: list[Value]) -> Value:
         x, n = values[:2]
-        return term.builder.intrinsic(f"llvm.{name}", [x.type, n.type], [x, n], flags=())
+        return term.builder.intrinsic(f"llvm.{name}", [x.type, n.type], [x, n])
 
     return emit
 

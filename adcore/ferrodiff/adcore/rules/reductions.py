@@ -17,7 +17,7 @@ def _elements(site: Site, vector: Value) -> list[Value]:
 
 
 def _times(site: Site, a: Value, b: Value) -> Value:
-    return site.builder.fmul(a, b, site.flags)
+    return site.builder.fmul(a, b)
 
 
 def _product_start(site: Site) -> Partial:

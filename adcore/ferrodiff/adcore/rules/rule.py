@@ -28,9 +28,6 @@ from ferrodiff.adcore.rules.terms import Number, Term, Written
 Formula = Callable[..., Any]
 """Terms to a term or a number; written as a lambda in the rows."""
 
-FLAGS: tuple[str, ...] = ()
-"""Fast-math flags on the arithmetic inside partials: none, so that they have the same bits at every width."""
-
 
 class Site:
     """One primal operation whose partials are wanted, and the place where they are computed.
@@ -46,12 +43,10 @@ class Site:
         operands: Sequence[Value],
         result: Value | None,
         type: Type | None = None,
-        flags: tuple[str, ...] = FLAGS,
     ) -> None:
         self.builder = builder
         self.operands = tuple(operands)
         self.result = result
-        self.flags = flags
         self._shared: dict[str, Emitted] = {}
         self.type = type if type is not None else self._float_type()
 
@@ -72,12 +67,12 @@ class Site:
 
     def term(self, value: Value) -> Emitted:
         """`value` as a term of a formula."""
-        return Emitted(self.builder, value, self.flags)
+        return Emitted(self.builder, value)
 
     @property
     def operand_terms(self) -> tuple[Emitted, ...]:
         """The operands as terms."""
-        return tuple([Emitted(self.builder, v, self.flags) for v in self.operands])
+        return tuple([Emitted(self.builder, v) for v in self.operands])
 
     def once(self, key: str, make: Callable[[], Emitted]) -> Emitted:
         """What `make` emits, shared by the partials of this site."""
