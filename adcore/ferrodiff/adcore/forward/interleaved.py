@@ -351,7 +351,9 @@ def memory_call(ctx: Context, old: Call, new: Call, operation: MemoryOperation) 
     length = ctx.builder.mul(ctx.prim(old.operands[operation.length]), ctx.width)
     if target not in ctx.interleaved or (source not in ctx.interleaved and source in ctx.facts.active):
         assert source is not None
-        _move_floats(ctx, target, source, int(constant_number(old.operands[operation.length]) or 0))
+        bytes_moved = old.operands[operation.length]
+        assert isinstance(bytes_moved, ConstInt)  # or the two would not be laid out differently
+        _move_floats(ctx, target, source, bytes_moved.unsigned)
     elif source is None or source not in ctx.facts.active:
         ctx.builder.memset(place(ctx, target), 0, length)
     else:
