@@ -13,50 +13,29 @@ import pytest
 
 from ferrodiff.adcore.backend.jit import Jit
 from ferrodiff.adcore.backend.passes import text_after_ad
-from tangents import derivative
+from tangents import derivative, looping
 
 LENGTHS = (1, 2, 15, 16, 17, 127, 128, 129, 256, 300, 1000)
 POINTER = ctypes.c_void_p
 SIZE = ctypes.c_size_t
 
 
-def looping(body: str, *, floats: str = "", outputs: str = "%t", extra: str = "") -> str:
+def summing(body: str, *, floats: str = "", outputs: str = "%t", extra: str = "") -> str:
     """`f(x, n, out)`: a loop over a slice with the sum `%s`; `body` makes the next, `%t`, of it and of `%v`."""
-    return f"""
-define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {{
-entry:
-  %head = load double, ptr %x
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %s = phi double [ 0.5, %entry ], [ %t, %loop ]
-  {floats}
-  %p = getelementptr double, ptr %x, i64 %i
-  %v = load double, ptr %p
-  {body}
-  %next = add nuw nsw i64 %i, 1
-  %done = icmp eq i64 %next, %n
-  br i1 %done, label %exit, label %loop
-exit:
-  %last = phi double [ {outputs}, %loop ]
-  store double %last, ptr %out
-  {extra}
-  ret void
-}}
-declare double @llvm.exp.f64(double)
-"""
+    start = f"%s = phi double [ 0.5, %entry ], [ %t, %loop ]\n  {floats}"
+    return looping(start, body, outputs, extra)
 
 
-SQUARES = looping("%q = fmul double %v, %v\n  %t = fadd double %s, %q")
-TWO_LINKS = looping(
+SQUARES = summing("%q = fmul double %v, %v\n  %t = fadd double %s, %q")
+TWO_LINKS = summing(
     "%q = fmul double %v, %v\n  %a = fadd double %s, %q\n  %c = fmul double %q, %v\n  %t = fsub double %a, %c"
 )
-NEIGHBOURS = looping(
+NEIGHBOURS = summing(
     "%q = fmul double %v, %before\n  %t = fadd double %s, %q",
     floats="%before = phi double [ %head, %entry ], [ %v, %loop ]",
 )
-LOGISTIC = looping("%q = fmul double %s, %v\n  %u = fsub double %v, %q\n  %t = fadd double %s, %u")
-EXPONENTIALS = looping("%q = call double @llvm.exp.f64(double %v)\n  %t = fadd double %s, %q")
+LOGISTIC = summing("%q = fmul double %s, %v\n  %u = fsub double %v, %q\n  %t = fadd double %s, %u")
+EXPONENTIALS = summing("%q = call double @llvm.exp.f64(double %v)\n  %t = fadd double %s, %q")
 
 
 def vector(values: Sequence[float]) -> ctypes.Array[ctypes.c_double]:
@@ -163,9 +142,9 @@ def test_a_batch_is_summed_in_groups_of_lanes_that_fit_into_the_registers(cpu: s
     assert len(re.findall(r"^body\S*:", derivative(source, 2), re.MULTILINE)) == 1
 
 
-ROOTS = looping(
+ROOTS = summing(
     "%r = call double @llvm.sqrt.f64(double %v)\n  %q = fmul double %r, %v\n  %t = fadd double %s, %q",
-).replace("declare", "declare double @llvm.sqrt.f64(double)\ndeclare", 1)
+)
 
 
 def test_costly_partials_are_not_computed_once_per_group() -> None:

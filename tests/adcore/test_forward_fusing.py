@@ -10,31 +10,12 @@ import pytest
 
 from ferrodiff.adcore.backend.jit import Jit
 from ferrodiff.adcore.backend.passes import text_after_ad
-from tangents import derivative
+from tangents import derivative, looping
 
 POINTER = ctypes.c_void_p
 COUNT = 37
 
-HEAD = """
-define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %s = phi double [ 1.0, %entry ], [ %t, %loop ]
-  %p = getelementptr inbounds double, ptr %x, i64 %i
-  %v = load double, ptr %p
-"""
-TAIL = """
-  %next = add nuw nsw i64 %i, 1
-  %done = icmp eq i64 %next, %n
-  br i1 %done, label %exit, label %loop
-exit:
-  store double %t, ptr %out
-  ret void
-}
-declare double @llvm.sqrt.f64(double)
-"""
+STATE = "%s = phi double [ 1.0, %entry ], [ %t, %loop ]"
 BODIES = {
     "a recurrence": """
   %a = fmul double %s, %v
@@ -66,7 +47,7 @@ BODIES = {
 def test_every_lane_has_the_bits_of_a_single_tangent_and_the_value_those_of_the_primal(
     name: str, cpu: str
 ) -> None:
-    source = HEAD + BODIES[name] + TAIL
+    source = looping(STATE, BODIES[name], "%t")
     numbers = random.Random(3)
     point, *directions = ([numbers.uniform(-1.0, 1.0) for _ in range(COUNT)] for _ in range(9))
     arrays = [(ctypes.c_double * COUNT)(*v) for v in (point, *directions)]
@@ -87,7 +68,7 @@ def test_every_lane_has_the_bits_of_a_single_tangent_and_the_value_those_of_the_
 
 
 def test_products_that_only_an_addition_needs_are_fused_and_the_primal_is_not() -> None:
-    text = derivative(HEAD + BODIES["a recurrence"] + TAIL, 1)
+    text = derivative(looping(STATE, BODIES["a recurrence"], "%t"), 1)
     body = re.search(r"(?ms)^define [^\n]*@ferrodiff\.fwd1\..*?^}", text)
     assert body is not None
     assert body[0].count("@llvm.fmuladd.f64(") >= 1

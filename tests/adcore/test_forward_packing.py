@@ -9,33 +9,9 @@ import pytest
 
 from ferrodiff.adcore.backend.jit import Jit
 from ferrodiff.adcore.backend.passes import text_after_ad
-from tangents import derivative
+from tangents import derivative, looping
 
 POINTER = ctypes.c_void_p
-
-
-def looping(phis: str, body: str, last: str) -> str:
-    """`f(x, n, out)`: a loop over a slice with the phis given; `body` makes their next values from `%v`."""
-    return f"""
-define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {{
-entry:
-  %head = load double, ptr %x
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  {phis}
-  %p = getelementptr double, ptr %x, i64 %i
-  %v = load double, ptr %p
-  {body}
-  %next = add nuw nsw i64 %i, 1
-  %done = icmp eq i64 %next, %n
-  br i1 %done, label %exit, label %loop
-exit:
-  %last = phi double [ {last}, %loop ]
-  store double %last, ptr %out
-  ret void
-}}
-"""
 
 
 STATE = looping(

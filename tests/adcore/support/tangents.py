@@ -14,3 +14,34 @@ def derivative(source: str, width: int) -> str:
     done = differentiate_module(text_before_ad(text))
     assert done.errors == []
     return done.text
+
+
+def looping(phis: str, body: str, last: str, after: str = "") -> str:
+    """`f(x, n, out)` in LLVM IR: a loop over a slice that stores `last` in the end.
+
+    `phis` are the values it carries, which may begin with `%head`, the first element; `body` makes their next
+    values, with the element `%v`; `after` follows the loop.
+    """
+    return f"""
+define void @f(ptr noalias readonly %x, i64 %n, ptr noalias %out) {{
+entry:
+  %head = load double, ptr %x
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  {phis}
+  %p = getelementptr double, ptr %x, i64 %i
+  %v = load double, ptr %p
+  {body}
+  %next = add nuw nsw i64 %i, 1
+  %done = icmp eq i64 %next, %n
+  br i1 %done, label %exit, label %loop
+exit:
+  %last = phi double [ {last}, %loop ]
+  store double %last, ptr %out
+  {after}
+  ret void
+}}
+declare double @llvm.exp.f64(double)
+declare double @llvm.sqrt.f64(double)
+"""
