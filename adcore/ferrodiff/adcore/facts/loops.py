@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ferrodiff.adcore.facts.cfg import Cfg
+from ferrodiff.adcore.ir import evaluate
 from ferrodiff.adcore.ir.builder import Builder
 from ferrodiff.adcore.ir.constants import Constant, ConstInt, const_int
 from ferrodiff.adcore.ir.datalayout import DataLayout
@@ -186,17 +187,7 @@ def _step(update: Instruction, phi: Phi, layout: DataLayout) -> int | None:
 
 def constant_offset(gep: GetElementPtr, layout: DataLayout) -> int | None:
     """The byte offset of a ``getelementptr`` whose indices are all constants, else ``None``."""
-    total = 0
-    at = gep.source_type
-    for k, index in enumerate(gep.operands[1:]):
-        if not isinstance(index, ConstInt):
-            return None
-        if k == 0:
-            total += index.value * layout.size_of(at)
-        else:
-            offset, at = layout.field_at(at, index.value)
-            total += offset
-    return total
+    return evaluate.constant_offset(layout, gep.source_type, gep.operands[1:])
 
 
 # -- trip counts -------------------------------------------------------------------------------------------
