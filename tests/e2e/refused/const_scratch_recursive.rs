@@ -10,7 +10,7 @@ fn fill(scratch: &mut [f64], x: f64, n: usize) -> f64 {
         return x;
     }
     let r = fill(scratch, x * 1.1, n - 1);
-    scratch[n - 1] = r * x; //~ Pass the buffer as `Duplicated`
+    scratch[n - 1] = r * x; //~ pass the buffer as `Duplicated`
     scratch[n - 1] + r
 }
 

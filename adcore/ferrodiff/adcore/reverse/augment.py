@@ -336,7 +336,7 @@ class Augmented:
             raise self.session.refuse(
                 "memory of the caller that holds references is overwritten",
                 insn,
-                "Return the new value, or exchange references that the function itself owns",
+                "return the new value, or exchange references that the function itself owns",
             )
         if not isinstance(byte, ConstInt) or byte.value != 0:
             return

@@ -43,7 +43,7 @@ UNROLLED_COPY = SINK
 """Bytes of a copy of constant size that is reversed without a loop."""
 
 STORED_IN_CONST = "active data is stored in memory that is Const"
-CONST_STORE = "Pass the buffer as `Duplicated` with a zeroed shadow, or make it inside the function"
+CONST_STORE = "pass the buffer as `Duplicated` with a zeroed shadow, or make it inside the function"
 
 
 class MemorySweep:
@@ -111,7 +111,7 @@ class MemorySweep:
                 raise self.session.refuse(
                     "floats are reached through an address of unknown origin",
                     insn,
-                    "Pass the memory as a parameter with a shadow, or allocate it in the function",
+                    "pass the memory as a parameter with a shadow, or allocate it in the function",
                 )
 
     def _load(self, insn: Load) -> None:
@@ -337,7 +337,7 @@ class MemorySweep:
             raise self.session.refuse(
                 "mixed memory is filled, and where its floats lie is not known",
                 insn,
-                "Assign the fields one by one, or build the value anew",
+                "assign the fields one by one, or build the value anew",
             )
         present = self._present(insn.args[0], size)
         guarded = self.augmented.guards.is_guarded(insn.args[0])

@@ -79,7 +79,7 @@ class Sweep:
                 raise self.session.refuse(
                     "a panic is caught and the function goes on",
                     pad,
-                    "Move `catch_unwind` to the caller of the derivative, or check beforehand what would panic",
+                    "move `catch_unwind` to the caller of the derivative, or check beforehand what would panic",
                 )
             self.blocks[block] = self.builder.new_block(f"back.{block.name}")
         self.builder.position(start)
